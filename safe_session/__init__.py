@@ -1,0 +1,33 @@
+"""A drop-in `AgentSession` for livekit-agents that never loses a tool call and never repeats one.
+
+from safe_session import SafeAgentSession as AgentSession
+"""
+
+from ._livekit import UnsupportedLivekitError
+from .events import (
+    CallKept,
+    CallReplayed,
+    CallShown,
+    HandoffApplied,
+    HandoffNotApplied,
+    SafeEvent,
+)
+from .ledger import CallLedger, CallRecord
+from .policy import SafeOptions, ToolPolicy, tool_policy
+from .session import SafeAgentSession
+
+__all__ = [
+    "CallKept",
+    "CallLedger",
+    "CallRecord",
+    "CallReplayed",
+    "CallShown",
+    "HandoffApplied",
+    "HandoffNotApplied",
+    "SafeAgentSession",
+    "SafeEvent",
+    "SafeOptions",
+    "ToolPolicy",
+    "UnsupportedLivekitError",
+    "tool_policy",
+]

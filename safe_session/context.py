@@ -1,0 +1,140 @@
+"""What a model is shown, and how a call is put into a context. Both reply paths go through here.
+
+Pure functions over chat contexts: no event loop, and of livekit only its public items.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from livekit.agents.llm import ChatContext, FunctionCall, FunctionCallOutput
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from livekit.agents import Agent
+    from livekit.agents.llm import ChatItem
+
+    from .ledger import CallItem, CallRecord
+
+STILL_RUNNING = (
+    "Still running, no result yet. It will be told here by itself: do not make this call again, and do not "
+    "guess what it gives."
+)
+
+_MARKER = "/running"
+_STAND_IN = "/stand-in"
+_INSTRUCTING = ("system", "developer")
+
+
+class CallContext(ChatContext):
+    """A chat context that holds each tool item once, however often it is inserted.
+
+    A call's items are put into a context as soon as the call ends. livekit inserts the same items when the
+    whole step is over, and `ChatContext.insert` does not look for duplicates.
+    """
+
+    def insert(self, item: ChatItem | Sequence[ChatItem]) -> None:
+        """Insert by time of creation; a tool item that is there already keeps its place."""
+        for each in item if isinstance(item, Sequence) else [item]:
+            if not isinstance(each, FunctionCall | FunctionCallOutput):
+                super().insert(each)
+            elif (place := _place_of(each, self.items)) is None:
+                _insert(each, self)
+            else:
+                self.items[place] = each
+
+
+def commit(items: Sequence[CallItem], contexts: Iterable[ChatContext]) -> None:
+    """Put a call's items into stored contexts, each once."""
+    for context in contexts:
+        context.insert(items)
+
+
+def show(
+    context: ChatContext, agent: Agent, unsettled: Sequence[CallRecord], settled: Sequence[CallRecord]
+) -> tuple[ChatContext, list[CallRecord], list[CallRecord]]:
+    """What an inference of `agent` is shown: `context`, and what it must know and lacks.
+
+    Args:
+        context: what livekit would show; it is not changed.
+        agent: whose inference it is.
+        unsettled: the calls whose ending no inference was shown, and those that run.
+        settled: settled calls that are newer than the context. An older one that is not in the context was
+            trimmed on purpose, and stays out.
+
+    Returns:
+        The context to show, the calls that it holds of those given, and those of them that it lacked.
+
+    """
+    seen = ChatContext([item for item in context.items if not item.id.endswith(_MARKER)])
+    present = {item.id for item in seen.items}
+    present.update(i.call_id for i in seen.items if isinstance(i, FunctionCall | FunctionCallOutput))
+    shown: list[CallRecord] = []
+    lacked: list[CallRecord] = []
+    for record in (*unsettled, *settled):
+        if record.ended and agent not in record.audience and record.call_id not in present:
+            continue  # another agent's, of which this one was told nothing
+        shown.append(record)
+        items = record.items or ([] if record.call_id in present else marker_of(record))
+        missing = [item for item in items if item.id not in present]
+        if missing:
+            lacked.append(record)
+        for item in missing:
+            _insert(item, seen)
+    return seen, shown, lacked
+
+
+def marker_of(record: CallRecord) -> list[CallItem]:
+    """What an inference is shown of a call that runs; stored contexts never hold it."""
+    call = record.call.model_copy(update={"id": record.call.id + _MARKER})
+    output = FunctionCallOutput(
+        id=record.call_id + _MARKER,
+        call_id=record.call_id,
+        name=call.name,
+        output=STILL_RUNNING,
+        is_error=False,
+        created_at=call.created_at,
+    )
+    return [call, output]
+
+
+def stand_in_call(output: FunctionCallOutput) -> FunctionCall:
+    """A call of which livekit has reported the output only (an unknown tool, unreadable arguments)."""
+    return FunctionCall(
+        id=_stand_in_id("function_call", output.call_id),
+        call_id=output.call_id,
+        name=output.name,
+        arguments="{}",
+        created_at=output.created_at,
+    )
+
+
+def stand_in_output(call: FunctionCall, text: str, *, is_error: bool) -> FunctionCallOutput:
+    """The output of a call for which livekit makes none; gives way to livekit's own if it comes after all."""
+    return FunctionCallOutput(
+        id=_stand_in_id("function_call_output", call.call_id),
+        call_id=call.call_id,
+        name=call.name,
+        output=text,
+        is_error=is_error,
+    )
+
+
+def _stand_in_id(kind: str, call_id: str) -> str:
+    return f"{call_id}/{kind}{_STAND_IN}"
+
+
+def _insert(item: FunctionCall | FunctionCallOutput, context: ChatContext) -> None:
+    """Insert by time of creation, but never before the instructions: they may be younger than a call."""
+    leading = itertools.takewhile(lambda i: i.type == "message" and i.role in _INSTRUCTING, context.items)
+    place = context.find_insertion_index(created_at=item.created_at)
+    context.items.insert(max(place, sum(1 for _ in leading)), item)
+
+
+def _place_of(item: FunctionCall | FunctionCallOutput, items: Sequence[ChatItem]) -> int | None:
+    """Where `items` hold `item` or its stand-in; looked for from the end, where it usually is."""
+    ids = {item.id, _stand_in_id(item.type, item.call_id)}
+    return next((i for i in range(len(items) - 1, -1, -1) if items[i].id in ids), None)

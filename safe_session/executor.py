@@ -1,0 +1,184 @@
+"""The tool lifecycle: what each tool's own run does, told to the keeper as it happens."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import copy
+import functools
+import inspect
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
+
+from livekit.agents import Agent, RunContext, StopResponse
+
+from . import _livekit, telemetry
+from ._livekit import ToolExecutor
+from .keeper import keeper_of
+from .ledger import Body
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterable
+
+    from livekit.agents.llm import ChatItem, FunctionTool, RawFunctionTool
+
+    from .keeper import CallKeeper
+    from .ledger import CallItem, CallRecord
+    from .policy import ToolPolicy
+
+    AnyTool: TypeAlias = FunctionTool[..., Any] | RawFunctionTool[..., Any]
+
+_NOT_RUN_AGAIN = "Not run again: the same call with the same arguments was already made. "
+
+
+class SafeToolExecutor(ToolExecutor):
+    """livekit's executor, which also runs no tool that must not run.
+
+    It adds no state, so that an executor that livekit built can be turned into one.
+    """
+
+    async def execute(
+        self,
+        *,
+        tool: AnyTool,
+        run_ctx: RunContext[Any],
+        raw_arguments: dict[str, Any],
+        mock: Callable[..., Any] | None = None,
+    ) -> Any:
+        """Run `tool`, unless an earlier call stands for this one."""
+        keeper = keeper_of(run_ctx.session)  # a plain session may use the same toolset
+        record = keeper.ledger.get(run_ctx.function_call.call_id) if keeper else None
+        if keeper is None or record is None:
+            return await super().execute(tool=tool, run_ctx=run_ctx, raw_arguments=raw_arguments, mock=mock)
+        record.scope = _livekit.scope_of(self)
+        run = _Run(keeper, record, tool, mock)
+        try:
+            return await super().execute(tool=run.as_tool(), run_ctx=run_ctx, raw_arguments=raw_arguments)
+        finally:
+            # livekit reports the output, if it makes one, before the loop turns
+            asyncio.get_running_loop().call_soon(keeper.went_silent, record, run_ctx.speech_handle)
+
+    async def _enqueue_reply(self, ctx: RunContext[Any], items: list[ChatItem], **kwargs: Any) -> None:
+        if (keeper := keeper_of(ctx.session)) and (record := keeper.ledger.get(ctx.function_call.call_id)):
+            keeper.progressed(record, cast("list[CallItem]", items))
+        await super()._enqueue_reply(ctx, items, **kwargs)
+
+
+@dataclass(eq=False)
+class _Run:
+    """The run of one call's tool, or what stands for it."""
+
+    keeper: CallKeeper
+    record: CallRecord
+    tool: AnyTool
+    mock: Callable[..., Any] | None
+
+    def as_tool(self) -> AnyTool:
+        """The tool with this run in the place of its function; livekit validates the arguments as ever."""
+
+        async def run(*args: Any, **kwargs: Any) -> Any:
+            return await self._run(args, kwargs)
+
+        kind: Any = type(self.tool)
+        return kind(functools.update_wrapper(run, self.tool), self.tool.info)
+
+    async def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        name = self.record.call.name
+        body = self.record.body = Body(name, _code_of(self.tool), _comparable(args, kwargs))
+        with _outcome_of(body):
+            stand_in = await self._stand_in(self.keeper.options.policy_of(self.tool, name))
+            if stand_in is not None:
+                return stand_in
+            result = await self._call_tool(args, kwargs)
+            body.handoff = _agent_in(result)
+            return result
+
+    async def _call_tool(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if self.mock is not None:
+            return await _livekit.run_mock(self.mock, *args, **kwargs)
+        return await self.tool(*args, **kwargs)
+
+    async def _stand_in(self, policy: ToolPolicy) -> str | None:
+        """What is answered in the place of a run, or None if the tool is to run."""
+        try:
+            return await self._await_twin(policy)
+        except Exception:
+            telemetry.report_failure("look for an earlier call", call_id=self.record.call_id)
+            return None
+
+    async def _await_twin(self, policy: ToolPolicy) -> str | None:
+        ledger, record = self.keeper.ledger, self.record
+        if policy.repeat == "once":
+            find: Callable[[CallRecord], CallRecord | None] = ledger.once_twin
+            reason: Literal["unseen", "once"] = "once"
+        elif policy.repeat == "knowingly":
+            find, reason = ledger.unseen_twin, "unseen"
+        else:
+            return None
+        # a twin that fails while it is waited for does not count: look again
+        while (twin := find(record)) is not None:
+            if twin.state == "running":
+                await _end_of(twin)
+                continue
+            self.keeper.replayed(record, twin, reason)
+            return replay_of(twin)
+        if policy.repeat == "once":
+            ledger.remember_once(record)
+        return None
+
+
+def replay_of(twin: CallRecord) -> str:
+    """What a model is told in the place of the result, if `twin` stands for its call."""
+    given = twin.output.output if twin.output is not None else ""
+    if twin.state == "released":
+        return f"{_NOT_RUN_AGAIN}It is still running, and its result will be told when it is there. {given}"
+    if twin.state in {"cancelled", "unknown"}:
+        return f"{_NOT_RUN_AGAIN}{given}"
+    return f"{_NOT_RUN_AGAIN}It gave: {given}" if given else f"{_NOT_RUN_AGAIN}It is done and gave no result."
+
+
+async def _end_of(record: CallRecord) -> None:
+    """Wait until the call ends, or is released."""
+    ended = asyncio.Event()
+    record.waiting.append(ended.set)
+    await ended.wait()
+
+
+@contextlib.contextmanager
+def _outcome_of(body: Body) -> Generator[None]:
+    body.outcome = None
+    try:
+        yield
+    except asyncio.CancelledError:
+        body.outcome = "cancelled"
+        raise
+    except StopResponse:
+        body.outcome = "done"
+        raise
+    except Exception:
+        body.outcome = "failed"
+        raise
+    body.outcome = "done"
+
+
+def _code_of(tool: AnyTool) -> object:
+    """What the tool runs: the same object for each agent that it is bound to, or each time it is loaded."""
+    function = inspect.unwrap(tool)
+    return getattr(function, "__code__", function)
+
+
+def _comparable(args: tuple[Any, ...], kwargs: dict[str, Any]) -> object:
+    """Validated arguments as they are now: a tool may change what it is given."""
+    given = [arg for arg in args if not isinstance(arg, RunContext)]
+    named = {name: arg for name, arg in kwargs.items() if not isinstance(arg, RunContext)}
+    return copy.deepcopy((given, named))
+
+
+def _agent_in(result: object) -> Agent | None:
+    """The agent that a tool returned, alone or beside its result."""
+    if isinstance(result, Agent):
+        return result
+    if isinstance(result, list | tuple | set | frozenset):
+        agents = [item for item in cast("Iterable[object]", result) if isinstance(item, Agent)]
+        return agents[0] if len(agents) == 1 else None
+    return None

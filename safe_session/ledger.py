@@ -1,0 +1,246 @@
+"""What is known of every call. The ledger is the truth; chat contexts are views of it.
+
+Plain data: no event loop, and nothing of livekit's but the items that contexts are made of. Time here is
+a count of what was told to the ledger, so that "before" and "after" are exact.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from livekit.agents import Agent
+    from livekit.agents.llm import FunctionCall, FunctionCallOutput
+
+    CallItem: TypeAlias = FunctionCall | FunctionCallOutput
+
+State = Literal["running", "released", "done", "failed", "cancelled", "unknown"]
+Scope = Literal["activity", "session"]
+
+REMEMBERED_ENDINGS = 256
+"""How many ended calls are remembered; every unfinished one is. Contexts keep all of them."""
+
+
+@dataclass(eq=False)
+class Inference:
+    """One request to a model.
+
+    Attributes:
+        agent: whose inference it is.
+        began: when it began.
+        shown: the ids of the calls that it was shown, of those that were not settled when it began.
+        over: how its step ended, or None while that goes on; its tools may outlast it.
+
+    """
+
+    agent: Agent
+    began: int
+    shown: frozenset[str]
+    over: Literal["done", "interrupted", "failed"] | None = None
+
+
+@dataclass(eq=False)
+class Body:
+    """What is known of the tool's own run, as opposed to what is told to models of it.
+
+    Attributes:
+        name: the tool's name.
+        code: what runs, the same for every binding of the tool to an agent.
+        arguments: the validated arguments, defaults included, without the run context.
+        outcome: how the run ended, or None while it goes on.
+        said: what the model is told of the result, apart from what became of the handoff.
+        handoff: the agent that it returned, until it was handed over to, or given up.
+
+    """
+
+    name: str
+    code: object
+    arguments: object
+    outcome: Literal["done", "failed", "cancelled"] | None = None
+    said: str = ""
+    handoff: Agent | None = None
+
+    def repeats(self, other: Body) -> bool:
+        """Whether both are runs of one tool with the same arguments."""
+        return (self.name, self.arguments) == (other.name, other.arguments) and self.code is other.code
+
+
+@dataclass(eq=False)
+class CallRecord:
+    """One tool call of a model, from its start on.
+
+    Attributes:
+        call: the call as livekit reported it.
+        owner: the agent that it was made under.
+        speech_id: the speech that it belongs to.
+        inference: the inference that made it, or None if it is not known.
+        began: when it began.
+        scope: whether it lives as long as its owner's activity, or as the session.
+        state: ``running``, ``released``, then one of ``done``, ``failed``, ``cancelled``, ``unknown``.
+        items: what contexts hold of it, in order: the call and its outputs.
+        body: the run of the tool; None until it starts, and if it never does.
+        twin: the call that stands for this one, if it was not run.
+        audience: the agents whose stored context must hold its ending.
+        settled: when an inference was first shown its ending, or None.
+
+    """
+
+    call: FunctionCall
+    owner: Agent
+    speech_id: str
+    inference: Inference | None
+    began: int
+    scope: Scope = "activity"
+    state: State = "running"
+    items: list[CallItem] = field(default_factory=list["CallItem"])
+    body: Body | None = None
+    twin: CallRecord | None = None
+    audience: set[Agent] = field(default_factory=set["Agent"])
+    settled: int | None = None
+    waiting: list[Callable[[], None]] = field(default_factory=list[Callable[[], None]])
+
+    @property
+    def call_id(self) -> str:
+        return self.call.call_id
+
+    @property
+    def ended(self) -> bool:
+        return self.state not in {"running", "released"}
+
+    @property
+    def output(self) -> FunctionCallOutput | None:
+        """The newest output, or None while the call runs."""
+        return next((item for item in reversed(self.items) if item.type == "function_call_output"), None)
+
+
+class CallLedger:
+    """What is known of every call of one session."""
+
+    def __init__(self) -> None:
+        self._clock = itertools.count(1)
+        self._unfinished: dict[str, CallRecord] = {}
+        self._ended: dict[str, CallRecord] = {}
+        self._unsettled: dict[str, CallRecord] = {}
+        self._once: dict[str, list[CallRecord]] = {}
+        self._inferences: dict[str, Inference] = {}
+
+    def __iter__(self) -> Iterator[CallRecord]:
+        """Every call that is remembered: the ended ones in the order of their ends, then the others."""
+        yield from self._ended.values()
+        yield from self._unfinished.values()
+
+    def get(self, call_id: str) -> CallRecord | None:
+        """The newest call of that id."""
+        return self._unfinished.get(call_id) or self._ended.get(call_id)
+
+    # -- inferences
+
+    def begin_inference(self, speech_id: str, agent: Agent, shown: Sequence[CallRecord]) -> Inference:
+        """An inference begins, which is shown these of the calls that are not settled."""
+        inference = Inference(agent, next(self._clock), frozenset(record.call_id for record in shown))
+        self._inferences[speech_id] = inference
+        for record in shown:
+            record.audience.add(agent)
+            if record.ended and record.settled is None:
+                self._settle(record)
+        return inference
+
+    def inference_of(self, speech_id: str) -> Inference | None:
+        """The newest inference of that speech."""
+        return self._inferences.get(speech_id)
+
+    def speech_ended(self, speech_id: str) -> None:
+        """No further inference of that speech will make a call."""
+        self._inferences.pop(speech_id, None)
+
+    def unsettled(self) -> list[CallRecord]:
+        """The calls whose ending no inference was shown, then those that have none yet."""
+        return [*self._unsettled.values(), *self._unfinished.values()]
+
+    def settled_after(self, moment: float) -> list[CallRecord]:
+        """The settled calls that ended after `moment` (seconds since the epoch)."""
+        newer = itertools.takewhile(
+            lambda record: record.items[-1].created_at > moment, reversed(self._ended.values())
+        )
+        return [record for record in newer if record.settled is not None]
+
+    # -- calls
+
+    def begin(self, call: FunctionCall, owner: Agent, speech_id: str) -> CallRecord:
+        """A call begins."""
+        record = CallRecord(
+            call, owner, speech_id, self._inferences.get(speech_id), next(self._clock), audience={owner}
+        )
+        self._unfinished[call.call_id] = record
+        return record
+
+    def release(self, record: CallRecord, items: list[CallItem]) -> None:
+        """The call goes on in the background; `items` are what contexts hold of it so far."""
+        record.state, record.items = "released", items
+        self._tell_waiting(record)
+
+    def end(self, record: CallRecord, state: State, items: list[CallItem]) -> None:
+        """The call ends; `items` are what contexts hold of it."""
+        record.state, record.items = state, items
+        if self._unfinished.get(record.call_id) is record:
+            del self._unfinished[record.call_id]
+        self._ended.pop(record.call_id, None)
+        self._ended[record.call_id] = self._unsettled[record.call_id] = record
+        if len(self._ended) > REMEMBERED_ENDINGS:
+            oldest = next(iter(self._ended))
+            self._ended.pop(oldest)
+            self._unsettled.pop(oldest, None)
+        self._tell_waiting(record)
+
+    def handed_off(self, record: CallRecord) -> None:
+        """The handoff that the call returned has happened: everyone can see its ending."""
+        if record.body is not None:
+            record.body.handoff = None
+        if record.ended and record.settled is None:
+            self._settle(record)
+
+    def remember_once(self, record: CallRecord) -> None:
+        """Keep the call for as long as the conversation lasts (`ToolPolicy.repeat` is ``"once"``)."""
+        self._once.setdefault(record.call.name, []).append(record)
+
+    def unseen_twin(self, record: CallRecord) -> CallRecord | None:
+        """The newest earlier call that `record` repeats without its model knowing of it (G3)."""
+        made_by = record.inference
+        if made_by is None or record.body is None:
+            return None
+        for other in reversed([*self._ended.values(), *self._unfinished.values()]):
+            if (
+                other.call_id not in made_by.shown
+                and other.inference is not made_by
+                and (other.settled is None or other.settled > made_by.began)
+                and self._stands_for(other, record.body)
+            ):
+                return other
+        return None
+
+    def once_twin(self, record: CallRecord) -> CallRecord | None:
+        """The earlier call of the conversation that `record` repeats, known or not."""
+        body = record.body
+        if body is None:
+            return None
+        return next((r for r in self._once.get(body.name, ()) if self._stands_for(r, body)), None)
+
+    def _stands_for(self, record: CallRecord, body: Body) -> bool:
+        if record.body is None or record.body is body or record.twin is not None:
+            return False
+        return record.state != "failed" and record.body.repeats(body)
+
+    def _settle(self, record: CallRecord) -> None:
+        record.settled = next(self._clock)
+        self._unsettled.pop(record.call_id, None)
+
+    @staticmethod
+    def _tell_waiting(record: CallRecord) -> None:
+        waiting, record.waiting = record.waiting, []
+        for tell in waiting:
+            tell()

@@ -1,0 +1,46 @@
+"""Each event once as a log line and once in a counter.
+
+The line is made by structlog and rendered through the standard library's logging, so that LiveKit's
+formatters, context fields and redaction apply to it. The counter ``safe_session.decisions`` is an
+OpenTelemetry one, with the event's name and the tool's as attributes.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any, cast
+
+import structlog
+from opentelemetry import metrics
+
+if TYPE_CHECKING:
+    from .events import SafeEvent
+
+logger: structlog.stdlib.BoundLogger = cast(
+    "structlog.stdlib.BoundLogger",
+    structlog.wrap_logger(
+        logging.getLogger("safe_session"),
+        wrapper_class=structlog.stdlib.BoundLogger,
+        processors=[
+            structlog.stdlib.filter_by_level,
+            structlog.contextvars.merge_contextvars,
+            structlog.stdlib.render_to_log_kwargs,
+        ],
+    ),
+)
+
+_decisions = metrics.get_meter("safe_session").create_counter(
+    "safe_session.decisions", description="what safe_session decided about tool calls"
+)
+
+
+def report(event: SafeEvent) -> None:
+    """Log and count `event`."""
+    fields: dict[str, Any] = event.model_dump(exclude={"type", "created_at"})
+    logger.info(event.type, **fields)
+    _decisions.add(1, {"decision": event.type, "tool": event.tool})
+
+
+def report_failure(what: str, **fields: Any) -> None:
+    """Log a failure in our own layer, with the exception being handled; the call goes on without us."""
+    logger.error("safe_session failed; livekit's own behaviour goes on", failed_to=what, **fields)
