@@ -1,21 +1,43 @@
-"""The reply pipeline: what each inference is shown, and what became of its step."""
+"""The reply pipeline: what each inference is shown, what became of its step, and what waits for a start."""
 
 from __future__ import annotations
 
+import contextvars
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from . import _livekit, telemetry
 from ._livekit import AgentActivity
 from .executor import SafeToolExecutor
+from .handoff import is_serving, serving
 from .keeper import hold_each_call_once, keeper_of
 
 if TYPE_CHECKING:
+    import asyncio
+
     from livekit.agents import Agent, AgentSession
     from livekit.agents.llm import ChatContext, Tool, Toolset
     from livekit.agents.voice import SpeechHandle
 
     from .keeper import CallKeeper
-    from .ledger import Inference
+    from .ledger import Inference, Over
+
+
+@dataclass(eq=False)
+class _SpokenTurn:
+    """A turn of the caller's on its way to a reply."""
+
+    replied: bool = False
+    handed_over: bool = False
+
+
+_spoken_turn: contextvars.ContextVar[_SpokenTurn | None] = contextvars.ContextVar("spoken_turn", default=None)
+
+
+def mark_handed_over() -> None:
+    """The running code hands over; if it answers a turn of the caller's, the next agent must not do so."""
+    if (turn := _spoken_turn.get()) is not None:
+        turn.handed_over = True
 
 
 class SafeAgentActivity(AgentActivity):
@@ -27,11 +49,12 @@ class SafeAgentActivity(AgentActivity):
     @classmethod
     def adopt(cls, activity: AgentActivity) -> None:
         """Turn an activity that livekit built into one of these, before it starts."""
-        if isinstance(activity, cls):
-            return
-        _livekit.turn_into(activity, cls)
-        _livekit.set_executor(activity, SafeToolExecutor)
-        _hold_each_call_once(activity.agent)
+        if not isinstance(activity, cls):
+            _livekit.turn_into(activity, cls)
+            _livekit.set_executor(activity, SafeToolExecutor)
+            _hold_each_call_once(activity.agent)
+
+    # -- inferences
 
     async def _pipeline_reply_task(
         self,
@@ -41,13 +64,19 @@ class SafeAgentActivity(AgentActivity):
         tools: list[Tool | Toolset],
         **kwargs: Any,
     ) -> None:
+        if (coming := self._keeper.handoffs.coming(self)) is not None:
+            is_own = chat_ctx is _livekit.stored_context(self._agent)
+            await coming.started
+            chat_ctx = _livekit.stored_context(self._agent) if is_own else chat_ctx
+        if speech_handle.interrupted and speech_handle.num_steps > 1:
+            return  # up to 1.6.x, livekit asks the model for a reply that nobody will hear
         inference: Inference | None = None
         try:
             _adopt_executors_of(tools)
             inference, chat_ctx = self._keeper.begin_inference(speech_handle, self._agent, chat_ctx)
         except Exception:
             telemetry.report_failure("show an inference the calls it must know", speech_id=speech_handle.id)
-        over = "failed"
+        over: Over = "failed"
         try:
             await super()._pipeline_reply_task(
                 speech_handle=speech_handle, chat_ctx=chat_ctx, tools=tools, **kwargs
@@ -60,6 +89,74 @@ class SafeAgentActivity(AgentActivity):
     async def update_chat_ctx(self, chat_ctx: ChatContext, **kwargs: Any) -> None:
         await super().update_chat_ctx(chat_ctx, **kwargs)
         _hold_each_call_once(self._agent)
+
+    # -- handoffs
+
+    async def start(self, **kwargs: Any) -> None:
+        if (previous := self._keeper.handoffs.previous_of(self)) is not None:
+            self._keeper.inherit(self._agent, previous)
+        await super().start(**kwargs)
+        self._keeper.handoffs.arrived(self)
+
+    async def resume(self, **kwargs: Any) -> None:
+        await super().resume(**kwargs)
+        self._keeper.handoffs.arrived(self)
+
+    @property
+    def scheduling_paused(self) -> bool:
+        """Whether it serves nothing new; one that is to start soon does, and one that leaves does not."""
+        paused = super().scheduling_paused
+        handoffs = self._keeper.handoffs
+        if not is_serving():
+            return paused
+        if handoffs.coming(self) is not None:
+            return False
+        if _livekit.activity_of_this_code() is self:
+            return paused and not _livekit.can_still_speak(self)
+        return paused or handoffs.is_leaving(self)
+
+    def say(self, *args: Any, **kwargs: Any) -> SpeechHandle:
+        with serving(choosing=False):
+            return super().say(*args, **kwargs)
+
+    def _generate_reply(self, **kwargs: Any) -> SpeechHandle:
+        if (turn := _spoken_turn.get()) is not None:
+            turn.replied = True
+        with serving(choosing=False):
+            return super()._generate_reply(**kwargs)
+
+    def _schedule_speech(self, speech: SpeechHandle, priority: int, force: bool = False) -> None:
+        coming = self._keeper.handoffs.coming(self)
+        if coming is not None:
+            coming.speeches.append(speech)
+            coming.arrivals.append(lambda: super(SafeAgentActivity, self)._schedule_speech(speech, priority))
+            return
+        # what its own tools and hooks still say is said before it gives way
+        own = _livekit.activity_of_this_code() is self and _livekit.can_still_speak(self)
+        super()._schedule_speech(speech, priority, force=force or own)
+
+    def on_end_of_turn(self, info: Any) -> bool:
+        if not self._pass_on(info):
+            return super().on_end_of_turn(info)
+        return True
+
+    async def _user_turn_completed_task(self, old_task: asyncio.Task[None] | None, info: Any) -> None:
+        turn = _SpokenTurn()
+        token = _spoken_turn.set(turn)
+        try:
+            await super()._user_turn_completed_task(old_task, info)
+        finally:
+            _spoken_turn.reset(token)
+        if not turn.replied and not turn.handed_over and not info.skip_reply:
+            self._pass_on(info)
+
+    def _pass_on(self, info: Any) -> bool:
+        """Let whoever follows answer what the caller said, if this one is on its way out."""
+        heir = self._keeper.handoffs.heir_of(self)
+        if heir is None or self._keeper.handoffs.session_state() == "closing":
+            return False
+        heir.arrivals.append(lambda: heir.activity.on_end_of_turn(info))
+        return True
 
     @property
     def _keeper(self) -> CallKeeper:

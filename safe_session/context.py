@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from livekit.agents.llm import ChatContext, FunctionCall, FunctionCallOutput
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Container, Iterable
 
     from livekit.agents import Agent
     from livekit.agents.llm import ChatItem
@@ -51,6 +51,30 @@ def commit(items: Sequence[CallItem], contexts: Iterable[ChatContext]) -> None:
     """Put a call's items into stored contexts, each once."""
     for context in contexts:
         context.insert(items)
+
+
+def inherit(context: ChatContext, previous: ChatContext, kept: Container[str]) -> bool:
+    """Give a context that was built from `previous` the calls in it that livekit left out (G7).
+
+    livekit leaves out the calls of tools that are not the new agent's own, and has not yet put in those of
+    the step that hands over.
+
+    Args:
+        context: the new agent's own.
+        previous: that of the agent before.
+        kept: the names of the tools whose calls both agents may make.
+
+    Returns:
+        Whether `context` was built from `previous`.
+    """
+    own = {item.id for item in context.items if item.type == "message" and item.role not in _INSTRUCTING}
+    shared = [place for place, item in enumerate(previous.items) if item.id in own]
+    if not shared:
+        return False
+    for place, item in enumerate(previous.items[shared[0] :], start=shared[0]):
+        if isinstance(item, FunctionCall | FunctionCallOutput) and (place > shared[-1] or item.name in kept):
+            context.insert(item)
+    return True
 
 
 def show(
@@ -112,6 +136,12 @@ def stand_in_call(output: FunctionCallOutput) -> FunctionCall:
     )
 
 
+def stand_in_final(call: FunctionCall, text: str, *, is_error: bool) -> list[CallItem]:
+    """The ending of a released call for which livekit makes none, in the form that it gives one."""
+    final = FunctionCall(call_id=f"{call.call_id}_final", name=call.name, arguments=call.arguments)
+    return [final, stand_in_output(final, text, is_error=is_error)]
+
+
 def stand_in_output(call: FunctionCall, text: str, *, is_error: bool) -> FunctionCallOutput:
     """The output of a call for which livekit makes none; gives way to livekit's own if it comes after all."""
     return FunctionCallOutput(
@@ -121,6 +151,11 @@ def stand_in_output(call: FunctionCall, text: str, *, is_error: bool) -> Functio
         output=text,
         is_error=is_error,
     )
+
+
+def is_stand_in(item: ChatItem) -> bool:
+    """Whether the item stands for one of livekit's that may still come."""
+    return item.id.endswith(_STAND_IN)
 
 
 def _stand_in_id(kind: str, call_id: str) -> str:

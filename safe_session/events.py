@@ -73,16 +73,69 @@ class HandoffNotApplied(SafeEvent, frozen=True):
         reason: ``"interrupted"``: the caller interrupted the turn. ``"cancelled"``: a listener of
             ``function_tools_executed`` cancelled it. ``"ambiguous"``: several tools of one step each
             returned an agent. ``"failed"``: the reply failed before it.
+            ``"left"``: the agent that made the call has left. ``"closing"``: the session closes.
 
     """
 
     type: Literal["handoff_not_applied"] = "handoff_not_applied"
     to_agent_id: str
-    reason: Literal["interrupted", "cancelled", "ambiguous", "failed"]
+    reason: Literal["interrupted", "cancelled", "ambiguous", "failed", "left", "closing"]
 
 
 class HandoffApplied(SafeEvent, frozen=True):
-    """A handoff that livekit had given up was applied (`SafeOptions.interrupted_handoff`)."""
+    """A handoff that livekit gives up was applied: late, or after an interruption."""
 
     type: Literal["handoff_applied"] = "handoff_applied"
     to_agent_id: str
+
+
+class CallReleased(SafeEvent, frozen=True):
+    """A tool's turn was interrupted, so the conversation goes on without it; its result is told later."""
+
+    type: Literal["call_released"] = "call_released"
+
+
+class CallCancelled(SafeEvent, frozen=True):
+    """A call was stopped before it ended; it may already have taken effect."""
+
+    type: Literal["call_cancelled"] = "call_cancelled"
+
+
+class ReplyHeld(SafeEvent, frozen=True):
+    """A late result can't be told yet.
+
+    Attributes:
+        reason: ``"paused"``: an AgentTask of its agent has the floor. ``"handing off"``: the next agent has
+            not started.
+    """
+
+    type: Literal["reply_held"] = "reply_held"
+    reason: Literal["paused", "handing off"]
+
+
+class ReplyRetargeted(SafeEvent, frozen=True):
+    """A late result is told by another agent than the one that made the call.
+
+    Attributes:
+        told_by: the id of the agent that tells it.
+    """
+
+    type: Literal["reply_retargeted"] = "reply_retargeted"
+    told_by: str
+
+
+class ReplyDropped(SafeEvent, frozen=True):
+    """A late result is told by nobody; the contexts and the history have it.
+
+    Attributes:
+        reason: ``"gone"``: its agent has left. ``"closing"``: the session closes.
+    """
+
+    type: Literal["reply_dropped"] = "reply_dropped"
+    reason: Literal["gone", "closing"]
+
+
+class ReplyRedelivered(SafeEvent, frozen=True):
+    """A late reply was interrupted before anything of it was heard, and is offered again."""
+
+    type: Literal["reply_redelivered"] = "reply_redelivered"

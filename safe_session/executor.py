@@ -16,15 +16,16 @@ from . import _livekit, telemetry
 from ._livekit import ToolExecutor
 from .keeper import keeper_of
 from .ledger import Body
+from .policy import ToolPolicy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable
 
+    from livekit.agents import AgentSession
     from livekit.agents.llm import ChatItem, FunctionTool, RawFunctionTool
 
     from .keeper import CallKeeper
     from .ledger import CallItem, CallRecord
-    from .policy import ToolPolicy
 
     AnyTool: TypeAlias = FunctionTool[..., Any] | RawFunctionTool[..., Any]
 
@@ -51,17 +52,33 @@ class SafeToolExecutor(ToolExecutor):
         if keeper is None or record is None:
             return await super().execute(tool=tool, run_ctx=run_ctx, raw_arguments=raw_arguments, mock=mock)
         record.scope = _livekit.scope_of(self)
-        run = _Run(keeper, record, tool, mock)
-        try:
-            return await super().execute(tool=run.as_tool(), run_ctx=run_ctx, raw_arguments=raw_arguments)
-        finally:
-            # livekit reports the output, if it makes one, before the loop turns
-            asyncio.get_running_loop().call_soon(keeper.went_silent, record, run_ctx.speech_handle)
+        record.policy = keeper.options.policy_of(tool, record.call.name)
+        record.wording = _livekit.reply_templates(self)
+        run = _Run(keeper, record, run_ctx, self, tool, mock)
+        return await super().execute(tool=run.as_tool(), run_ctx=run_ctx, raw_arguments=raw_arguments)
 
     async def _enqueue_reply(self, ctx: RunContext[Any], items: list[ChatItem], **kwargs: Any) -> None:
-        if (keeper := keeper_of(ctx.session)) and (record := keeper.ledger.get(ctx.function_call.call_id)):
-            keeper.progressed(record, cast("list[CallItem]", items))
-        await super()._enqueue_reply(ctx, items, **kwargs)
+        keeper = keeper_of(ctx.session)
+        record = keeper.ledger.get(ctx.function_call.call_id) if keeper else None
+        if keeper is None or record is None:
+            await super()._enqueue_reply(ctx, items, **kwargs)
+            return
+        # releases that let a tool report silently say so on the output
+        tell = getattr(items[-1], "reply_required", True)
+        delivery = keeper.progressed(record, cast("list[CallItem]", items), tell=tell)
+        if delivery is not None:
+            self._reply_task = delivery  # `RunContext.foreground` waits for it
+
+    async def drain(self) -> None:
+        if self._owning_activity is not None:
+            session: AgentSession[Any] = self._owning_activity.session
+            if (keeper := keeper_of(session)) is not None:
+                await keeper.runs.drain(self)
+        await super().drain()
+
+    async def aclose(self) -> None:
+        self._reply_task = None  # the session's, and not to be cancelled with this executor
+        await super().aclose()
 
 
 @dataclass(eq=False)
@@ -70,6 +87,8 @@ class _Run:
 
     keeper: CallKeeper
     record: CallRecord
+    ctx: RunContext[Any]
+    executor: ToolExecutor
     tool: AnyTool
     mock: Callable[..., Any] | None
 
@@ -85,23 +104,25 @@ class _Run:
     async def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         name = self.record.call.name
         body = self.record.body = Body(name, _code_of(self.tool), _comparable(args, kwargs))
+        self.keeper.runs.started(self.record, self.ctx, self.executor, self.tool.info.flags)
         with _outcome_of(body):
-            stand_in = await self._stand_in(self.keeper.options.policy_of(self.tool, name))
+            stand_in = await self._stand_in()
             if stand_in is not None:
                 return stand_in
             result = await self._call_tool(args, kwargs)
             body.handoff = _agent_in(result)
-            return result
+            # its turn has gone on: livekit can't hand over any more, and says so as an error
+            return _without_agent(result) if self.record.state == "released" else result
 
     async def _call_tool(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if self.mock is not None:
             return await _livekit.run_mock(self.mock, *args, **kwargs)
         return await self.tool(*args, **kwargs)
 
-    async def _stand_in(self, policy: ToolPolicy) -> str | None:
+    async def _stand_in(self) -> str | None:
         """What is answered in the place of a run, or None if the tool is to run."""
         try:
-            return await self._await_twin(policy)
+            return await self._await_twin(self.record.policy or ToolPolicy())
         except Exception:
             telemetry.report_failure("look for an earlier call", call_id=self.record.call_id)
             return None
@@ -182,3 +203,13 @@ def _agent_in(result: object) -> Agent | None:
         agents = [item for item in cast("Iterable[object]", result) if isinstance(item, Agent)]
         return agents[0] if len(agents) == 1 else None
     return None
+
+
+def _without_agent(result: object) -> object:
+    """What a tool returned beside its agent."""
+    if _agent_in(result) is None:
+        return result
+    if isinstance(result, Agent):
+        return None
+    given = [item for item in cast("Iterable[object]", result) if not isinstance(item, Agent)]
+    return given[0] if len(given) == 1 else given or None

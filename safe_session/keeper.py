@@ -1,7 +1,7 @@
 """What is done about a call: it is written down, put into the contexts that must hold it, and announced.
 
 Both reply paths and the executors tell a session's keeper what happens; it tells the ledger, and makes the
-contexts and the history follow.
+contexts, the history and the delivery of late results follow.
 """
 
 from __future__ import annotations
@@ -11,11 +11,24 @@ from typing import TYPE_CHECKING, Any, Literal
 from livekit.agents.llm import FunctionCall, FunctionCallOutput
 
 from . import _livekit, telemetry
-from .context import CallContext, commit, show, stand_in_call, stand_in_output
-from .events import CallKept, CallReplayed, CallShown, HandoffApplied, HandoffNotApplied
+from .context import (
+    CallContext,
+    commit,
+    inherit,
+    is_stand_in,
+    show,
+    stand_in_call,
+    stand_in_final,
+    stand_in_output,
+)
+from .delivery import Delivery, LateResult
+from .events import CallCancelled, CallKept, CallReplayed, CallShown, HandoffApplied, HandoffNotApplied
+from .handoff import Handoffs
 from .ledger import CallLedger
+from .runs import Runs
 
 if TYPE_CHECKING:
+    import asyncio
     from collections.abc import Callable
 
     from livekit.agents import Agent, AgentSession
@@ -23,17 +36,21 @@ if TYPE_CHECKING:
     from livekit.agents.voice import SpeechHandle
 
     from .events import SafeEvent
-    from .ledger import CallItem, CallRecord, Inference
+    from .ledger import CallItem, CallRecord, Inference, Over
     from .policy import SafeOptions
 
 CANCELLED = "Cancelled before it ended. It may already have taken effect."
+UNKNOWN = "It did not end in time. It is not known whether it took effect."
 HANDOFF_NOT_APPLIED = "The handoff did not happen."
 _WHY_NOT = {
     "interrupted": "The caller interrupted first. If it is still wanted, call this tool again.",
     "cancelled": "The application cancelled it.",
     "ambiguous": "More than one tool asked for one at the same time.",
     "failed": "The reply broke off first. If it is still wanted, call this tool again.",
+    "left": "The agent that asked for it has left.",
+    "closing": "The session ended first.",
 }
+WhyNot = Literal["interrupted", "cancelled", "ambiguous", "failed", "left", "closing"]
 
 
 def keeper_of(session: AgentSession[Any]) -> CallKeeper | None:
@@ -43,11 +60,21 @@ def keeper_of(session: AgentSession[Any]) -> CallKeeper | None:
 
 
 class CallKeeper:
-    """Keeps the calls of one session."""
+    """Keeps the calls of one session.
+
+    Attributes:
+        ledger: what is known of every call.
+        options: the session's.
+        handoffs: who has the floor, and who is to have it.
+        runs: the tools that run.
+    """
 
     def __init__(self, session: AgentSession[Any], options: SafeOptions) -> None:
         self.ledger = CallLedger()
         self.options = options
+        self.handoffs = Handoffs(session)
+        self.runs = Runs(self)
+        self._delivery = Delivery(session, self, self.handoffs)
         self._session = session
 
     # -- inferences
@@ -68,10 +95,10 @@ class CallKeeper:
                 self.announce(CallShown, record, shown_to=agent.id, as_running=not record.ended)
         return self.ledger.begin_inference(speech.id, agent, shown), context
 
-    def end_inference(self, inference: Inference, *, over: Literal["done", "interrupted", "failed"]) -> None:
+    def end_inference(self, inference: Inference, *, over: Over) -> None:
         """The step that the inference decided is over: what it left open is settled."""
         inference.over = over
-        returned = [r for r in self.ledger if r.inference is inference and self._awaits_handoff(r)]
+        returned = [r for r in self.ledger if r.inference is inference and _returned_agent(r)]
         for record in returned:
             self._settle_handoff(record, over if len(returned) == 1 else "ambiguous")
 
@@ -83,6 +110,7 @@ class CallKeeper:
                 self.answered(item, agent, speech)
 
         _livekit.on_item_added(speech, on_item)
+        self.runs.release_when_interrupted(speech)
         speech.add_done_callback(lambda speech: self.ledger.speech_ended(speech.id))
 
     # -- calls
@@ -90,51 +118,89 @@ class CallKeeper:
     def answered(self, output: FunctionCallOutput, owner: Agent, speech: SpeechHandle) -> None:
         """Livekit reports the output of a call: its ending, or its first progress."""
         record = self.ledger.get(output.call_id)
-        if record is None or record.ended:
+        if record is None or (record.ended and not is_stand_in(record.items[-1])):
             # livekit starts no tool for an unknown name or unreadable arguments, and names no call
             record = self.ledger.begin(stand_in_call(output), owner, speech.id)
-        body = record.body
-        items = [record.call, output]
-        if body is not None and body.outcome is None:
+        items: list[CallItem] = [record.call, output]
+        if record.body is not None and record.body.outcome is None:
             self.ledger.release(record, items)
-        elif body is None:
-            self.ledger.end(record, "failed" if output.is_error else "done", items)
-        else:
-            if body.outcome == "cancelled":
-                output.output, output.is_error = CANCELLED, True
-            body.said = output.output
-            self.ledger.end(record, body.outcome or "done", items)
-        self._commit(record)
-        if record.ended and (speech.interrupted or speech.done()):
-            self.announce(CallKept, record, state=record.state)
-        if record.inference is not None and record.inference.over and self._awaits_handoff(record):
+            self._commit(record)
+            return
+        self._end(record, output, items)
+        if record.inference is not None and record.inference.over is not None:
             self._settle_handoff(record, record.inference.over)
+        if speech.interrupted or speech.done():
+            self.announce(CallKept, record, state=record.state)
+            if record.shown_running and output.output:
+                self._deliver(record, output)  # an inference was told to expect it, and this turn is over
 
-    def progressed(self, record: CallRecord, items: list[CallItem]) -> None:
-        """More is known of a released call: further progress, or its ending."""
+    def progressed(
+        self, record: CallRecord, items: list[CallItem], *, tell: bool
+    ) -> asyncio.Task[None] | None:
+        """More is known of a released call: further progress, or its ending.
+
+        Returns:
+            The task that tells it, if it is to be told.
+        """
+        output = items[-1]
+        if not isinstance(output, FunctionCallOutput):
+            return None
         items = [*record.items, *items]
-        if record.body is not None and record.body.outcome is not None:
-            self.ledger.end(record, record.body.outcome, items)
-        else:
+        if record.body is None or record.body.outcome is None:
             self.ledger.release(record, items)
-        self._commit(record)
+            self._commit(record)
+            return self._deliver(record, output, is_progress=True) if tell else None
+        self._end(record, output, items)
+        handoff, record.body.handoff = record.body.handoff, None
+        if handoff is not None and record.interrupted and self.options.interrupted_handoff == "cancel":
+            self.give_up_handoff(record, handoff, "interrupted")
+            handoff = None
+        if tell or handoff is not None:
+            return self._deliver(record, output if tell else None, handoff=handoff)
+        return None
 
     def went_silent(self, record: CallRecord, speech: SpeechHandle) -> None:
-        """The tool is over, and whatever livekit has to say of it has been said: nothing goes unanswered."""
-        outcome = record.body.outcome if record.body is not None else "failed"
-        if record.ended or outcome is None:
+        """The tool is over, and whatever livekit says of it has been said: nothing goes unanswered."""
+        if record.ended or record.body is None:
             return
-        text = CANCELLED if outcome == "cancelled" else ""
-        output = stand_in_output(record.call, text, is_error=outcome != "done")
+        is_error = record.body.outcome != "done"
         if record.state == "released":
-            self.progressed(record, [output])
+            self.progressed(record, stand_in_final(record.call, "", is_error=is_error), tell=False)
         else:
-            self.answered(output, record.owner, speech)
+            self.answered(stand_in_output(record.call, "", is_error=is_error), record.owner, speech)
+
+    def lost(self, record: CallRecord) -> None:
+        """The tool could not be stopped: it is not known how the call ends."""
+        final = stand_in_final(record.call, UNKNOWN, is_error=True)
+        self.ledger.end(record, "unknown", [*record.items, *final])
+        self._commit(record)
 
     def replayed(self, record: CallRecord, twin: CallRecord, reason: Literal["unseen", "once"]) -> None:
         """The call is not run: `twin` stands for it (G3)."""
         record.twin = twin
         self.announce(CallReplayed, record, twin_id=twin.call_id, reason=reason)
+
+    def _end(self, record: CallRecord, output: FunctionCallOutput, items: list[CallItem]) -> None:
+        body = record.body
+        if body is None:
+            self.ledger.end(record, "failed" if output.is_error else "done", items)
+        else:
+            if body.outcome == "cancelled":
+                output.output, output.is_error = CANCELLED, True
+                self.announce(CallCancelled, record)
+            self.ledger.end(record, body.outcome or "done", items)
+            body.said = output.output
+        self._commit(record)
+
+    def _deliver(
+        self,
+        record: CallRecord,
+        output: FunctionCallOutput | None,
+        *,
+        is_progress: bool = False,
+        handoff: Agent | None = None,
+    ) -> asyncio.Task[None]:
+        return self._delivery.add(LateResult(record, output, is_progress=is_progress, handoff=handoff))
 
     # -- handoffs
 
@@ -142,48 +208,68 @@ class CallKeeper:
         """The session hands over to `agent`; if a call returned it, that is how the call ended."""
         for record in self.ledger:
             if record.body is not None and record.body.handoff is agent:
+                record.body.handoff = None
                 self.ledger.handed_off(record)
 
     def handoff_cancelled(self, call_ids: set[str]) -> None:
         """A listener of ``function_tools_executed`` cancelled the handoff of that step."""
         for record in self.ledger:
-            if record.call_id in call_ids and self._awaits_handoff(record):
-                self._give_up_handoff(record, "cancelled")
+            if record.call_id in call_ids and (agent := _returned_agent(record)):
+                self.give_up_handoff(record, agent, "cancelled")
 
-    @staticmethod
-    def _awaits_handoff(record: CallRecord) -> bool:
-        return record.ended and record.body is not None and record.body.handoff is not None
-
-    def _settle_handoff(
-        self, record: CallRecord, why: Literal["done", "interrupted", "failed", "ambiguous"]
-    ) -> None:
-        """Livekit did not hand over: give the handoff up, or apply it."""
+    def give_up_handoff(self, record: CallRecord, agent: Agent, why: WhyNot) -> None:
+        """The handoff to `agent` that the call returned will not happen: the record says so."""
         body, output = record.body, record.output
-        if body is None or body.handoff is None or output is None:
+        if body is None or output is None:
             return
-        # 1.6.0 to 1.6.x forget a returned agent if a later tool of the step returns none ("done")
-        apply = why == "done" or self.options.interrupted_handoff == "apply"
-        if why == "ambiguous" or not apply:
-            self._give_up_handoff(record, why)
-            return
-        output.output, output.is_error = body.said, False
-        self.announce(HandoffApplied, record, to_agent_id=body.handoff.id)
-        self._session.update_agent(body.handoff)
-
-    def _give_up_handoff(self, record: CallRecord, why: Any) -> None:
-        body, output = record.body, record.output
-        if body is None or body.handoff is None or output is None:
-            return
-        # contexts hold this very object, so all of them are told
+        body.handoff = None
         note = f"{HANDOFF_NOT_APPLIED} {_WHY_NOT[why]}"
+        # contexts hold this very object, so all of them are told
         if body.said:
             output.output, output.is_error = f"{body.said}\n({note})", False
         else:
             output.output, output.is_error, record.state = note, True, "failed"
-        self.announce(HandoffNotApplied, record, to_agent_id=body.handoff.id, reason=why)
-        body.handoff = None
+        self.announce(HandoffNotApplied, record, to_agent_id=agent.id, reason=why)
 
-    # -- what follows from the ledger
+    def apply_handoff(self, record: CallRecord, agent: Agent) -> None:
+        """The handoff to `agent` that the call returned happens after all."""
+        if record.output is not None and record.body is not None:
+            record.output.output, record.output.is_error = record.body.said, False
+            record.body.handoff = None
+        self.announce(HandoffApplied, record, to_agent_id=agent.id)
+        self.ledger.handed_off(record)
+        self._session.update_agent(agent)
+
+    def _settle_handoff(self, record: CallRecord, why: Literal["ambiguous"] | Over) -> None:
+        """Livekit did not hand over in the call's own step: give the handoff up, or apply it."""
+        agent = _returned_agent(record)
+        if agent is None:
+            return
+        if _livekit.is_closing(self._session):
+            self.give_up_handoff(record, agent, "closing")
+        elif why == "done":
+            # up to 1.6.x, livekit forgets a returned agent if a later tool of the step returns none
+            self.apply_handoff(record, agent)
+        elif why != "ambiguous" and self.options.interrupted_handoff == "apply":
+            self.apply_handoff(record, agent)
+        else:
+            self.give_up_handoff(record, agent, why)
+
+    # -- contexts
+
+    def remember(self, record: CallRecord, agent: Agent) -> None:
+        """From now on, the stored context of `agent` holds what is known of the call (G7)."""
+        if agent not in record.audience:
+            record.audience.add(agent)
+            self._commit(record)
+
+    def inherit(self, agent: Agent, previous: Agent) -> None:
+        """`agent` follows on `previous`; if it was built from its context, it keeps the calls in it (G7)."""
+        context, theirs = _livekit.stored_context(agent), _livekit.stored_context(previous)
+        if inherit(context, theirs, kept=_livekit.names_of(self._session.tools)):
+            for record in self.ledger:
+                if not record.ended and previous in record.audience:
+                    self.remember(record, agent)
 
     def _commit(self, record: CallRecord) -> None:
         contexts = [_livekit.stored_context(agent) for agent in record.audience]
@@ -193,9 +279,15 @@ class CallKeeper:
         """Emit an event about a call, and report it."""
         event = kind(call_id=record.call_id, tool=record.call.name, agent_id=record.owner.id, **fields)
         telemetry.report(event)
-        self._session.emit(event.type, event)  # type: ignore[arg-type]  # livekit's own names are a Literal
+        emit: Any = self._session.emit  # typed for livekit's own events only
+        emit(event.type, event)
 
 
 def hold_each_call_once(context: ChatContext) -> CallContext:
     """The same context, over the same list of items, as one that holds each call once."""
     return context if isinstance(context, CallContext) else CallContext(context.items)
+
+
+def _returned_agent(record: CallRecord) -> Agent | None:
+    """The agent that an ended call returned, and that nobody handed over to."""
+    return record.body.handoff if record.ended and record.body is not None else None

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -17,10 +17,13 @@ if TYPE_CHECKING:
     from livekit.agents import Agent
     from livekit.agents.llm import FunctionCall, FunctionCallOutput
 
+    from .policy import ToolPolicy
+
     CallItem: TypeAlias = FunctionCall | FunctionCallOutput
 
 State = Literal["running", "released", "done", "failed", "cancelled", "unknown"]
 Scope = Literal["activity", "session"]
+Over = Literal["done", "interrupted", "failed"]
 
 REMEMBERED_ENDINGS = 256
 """How many ended calls are remembered; every unfinished one is. Contexts keep all of them."""
@@ -41,7 +44,7 @@ class Inference:
     agent: Agent
     began: int
     shown: frozenset[str]
-    over: Literal["done", "interrupted", "failed"] | None = None
+    over: Over | None = None
 
 
 @dataclass(eq=False)
@@ -83,10 +86,15 @@ class CallRecord:
         scope: whether it lives as long as its owner's activity, or as the session.
         state: ``running``, ``released``, then one of ``done``, ``failed``, ``cancelled``, ``unknown``.
         items: what contexts hold of it, in order: the call and its outputs.
+        policy: of its tool.
+        wording: the application's, for late replies.
         body: the run of the tool; None until it starts, and if it never does.
         twin: the call that stands for this one, if it was not run.
         audience: the agents whose stored context must hold its ending.
         settled: when an inference was first shown its ending, or None.
+        shown_running: whether an inference was shown it as running.
+        interrupted: whether it was released because the caller interrupted its turn.
+        waiting: who is told when it ends, or is released.
 
     """
 
@@ -98,10 +106,14 @@ class CallRecord:
     scope: Scope = "activity"
     state: State = "running"
     items: list[CallItem] = field(default_factory=list["CallItem"])
+    policy: ToolPolicy | None = None
+    wording: Any = None
     body: Body | None = None
     twin: CallRecord | None = None
     audience: set[Agent] = field(default_factory=set["Agent"])
     settled: int | None = None
+    shown_running: bool = False
+    interrupted: bool = False
     waiting: list[Callable[[], None]] = field(default_factory=list[Callable[[], None]])
 
     @property
@@ -146,7 +158,9 @@ class CallLedger:
         self._inferences[speech_id] = inference
         for record in shown:
             record.audience.add(agent)
-            if record.ended and record.settled is None:
+            if not record.ended:
+                record.shown_running = True
+            elif record.settled is None:
                 self._settle(record)
         return inference
 
@@ -199,8 +213,6 @@ class CallLedger:
 
     def handed_off(self, record: CallRecord) -> None:
         """The handoff that the call returned has happened: everyone can see its ending."""
-        if record.body is not None:
-            record.body.handoff = None
         if record.ended and record.settled is None:
             self._settle(record)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
@@ -49,6 +50,13 @@ class SafeOptions:
     """How a `SafeAgentSession` keeps its guarantees.
 
     Attributes:
+        interruption_grace: seconds that running tools get to end after the caller interrupted their turn,
+            before they are released: the conversation goes on, and their results are told when they land.
+            None: wait for them, as livekit does.
+        close_timeout: seconds that running tools get to end when the session closes, before they are
+            stopped. None: wait without a limit.
+        redeliver: how often a late reply that was interrupted before anything of it was heard is offered
+            again.
         interrupted_handoff: what becomes of a handoff that a tool returned in a turn which the caller
             interrupted. ``"cancel"`` (default): the call's record says that it did not happen.
             ``"apply"``: it happens.
@@ -56,15 +64,21 @@ class SafeOptions:
             `tool_policy` (those of an MCP server). It wins over the decorator.
 
     Raises:
-        ValueError: if a value is none of those named.
-        TypeError: if a policy is not a `ToolPolicy`.
+        ValueError: if a value is none of those named, or negative.
+        TypeError: if a value is of the wrong type.
 
     """
 
+    interruption_grace: float | None = 0.25
+    close_timeout: float | None = 10.0
+    redeliver: int = 1
     interrupted_handoff: InterruptedHandoff = "cancel"
     policies: Mapping[str, ToolPolicy] = field(default_factory=dict[str, ToolPolicy])
 
     def __post_init__(self) -> None:
+        _check_seconds("SafeOptions.interruption_grace", self.interruption_grace)
+        _check_seconds("SafeOptions.close_timeout", self.close_timeout)
+        _check_count("SafeOptions.redeliver", self.redeliver)
         _check_choice(
             "SafeOptions.interrupted_handoff", self.interrupted_handoff, get_args(InterruptedHandoff)
         )
@@ -108,6 +122,22 @@ def tool_policy(
 def _check_choice(what: str, value: object, choices: tuple[object, ...]) -> None:
     if value not in choices:
         raise ValueError(f"{what} is {value!r}; it must be one of {', '.join(map(repr, choices))}")
+
+
+def _check_seconds(what: str, value: object) -> None:
+    if value is None:
+        return
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError(f"{what} is {value!r}; it must be a number of seconds, or None")
+    if not 0 <= value < math.inf:
+        raise ValueError(f"{what} is {value!r}; it must be 0 or more seconds, or None for no limit")
+
+
+def _check_count(what: str, value: object) -> None:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"{what} is {value!r}; it must be a whole number")
+    if value < 0:
+        raise ValueError(f"{what} is {value!r}; it must be 0 or more")
 
 
 def _check_policy(what: str, value: object) -> None:

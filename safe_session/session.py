@@ -6,15 +6,18 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from livekit.agents import AgentSession, FunctionToolsExecutedEvent
 
-from . import _livekit
-from .activity import SafeAgentActivity
+from . import _livekit, telemetry
+from ._livekit import AgentActivity
+from .activity import SafeAgentActivity, mark_handed_over
+from .handoff import serving
 from .keeper import CallKeeper, hold_each_call_once
 from .policy import SafeOptions
 
 if TYPE_CHECKING:
-    from livekit.agents import Agent
+    import asyncio
 
-    from ._livekit import AgentActivity
+    from livekit.agents import Agent
+    from livekit.agents.voice import SpeechHandle
 
 Userdata_T = TypeVar("Userdata_T")
 
@@ -29,9 +32,11 @@ class SafeAgentSession(AgentSession[Userdata_T]):
         safe: how the guarantees are kept; the defaults are meant for production.
         **kwargs: whatever the `AgentSession` of the installed livekit-agents takes.
 
+    Attributes:
+        keeper: keeps the calls of this session.
+
     Raises:
         TypeError: if `safe` is not a `SafeOptions`.
-
     """
 
     def __init__(self, *, safe: SafeOptions | None = None, **kwargs: Any) -> None:
@@ -41,10 +46,25 @@ class SafeAgentSession(AgentSession[Userdata_T]):
         self.keeper = CallKeeper(self, safe or SafeOptions())
         _livekit.set_history(self, hold_each_call_once(self.history))
 
+    def generate_reply(self, **kwargs: Any) -> SpeechHandle:
+        """Generate a reply, as `AgentSession.generate_reply` does; during a handoff the next agent does."""
+        with serving():
+            return super().generate_reply(**kwargs)
+
+    def say(self, *args: Any, **kwargs: Any) -> SpeechHandle:
+        """Say something, as `AgentSession.say` does; during a handoff the next agent does."""
+        with serving():
+            return super().say(*args, **kwargs)
+
     def update_agent(self, agent: Agent) -> None:
         """Hand over to `agent`, as `AgentSession.update_agent` does."""
+        mark_handed_over()
         self.keeper.handed_over_to(agent)
+        before = _livekit.handoff_task(self)
         super().update_agent(agent)
+        handoff = _livekit.handoff_task(self)
+        if handoff is not None and handoff is not before:
+            self._promise(agent, handoff)
 
     def emit(self, event: Any, arg: Any) -> None:
         """Emit an event, as `AgentSession.emit` does."""
@@ -53,10 +73,42 @@ class SafeAgentSession(AgentSession[Userdata_T]):
         if handoff and not arg.has_agent_handoff:
             self.keeper.handoff_cancelled({call.call_id for call in arg.function_calls})
 
+    def _promise(self, agent: Agent, handoff: asyncio.Task[None]) -> None:
+        """Build the activity that is to follow, so that what arrives has a place to go (G8)."""
+        try:
+            activity = AgentActivity(agent, self)
+        except Exception:
+            # livekit builds it again in its own task, where it raises the same
+            telemetry.report_failure("build the next activity early", agent_id=agent.id)
+            return
+        SafeAgentActivity.adopt(activity)
+        self.keeper.handoffs.promise(activity)
+
+        def over(task: asyncio.Task[None]) -> None:
+            error = None if task.cancelled() else task.exception()
+            self.keeper.handoffs.failed(activity, error or RuntimeError("the handoff did not happen"))
+
+        handoff.add_done_callback(over)
+
+    async def _update_activity(self, agent: Agent, **kwargs: Any) -> None:
+        try:
+            await super()._update_activity(agent, **kwargs)
+        except BaseException as error:
+            self.keeper.handoffs.failed_to_reach(agent, error)
+            raise
+
+    async def _aclose_impl(self, **kwargs: Any) -> None:
+        self.keeper.runs.close_begins()
+        self.keeper.handoffs.changed()
+        try:
+            await super()._aclose_impl(**kwargs)
+        finally:
+            await self.keeper.runs.close_ends()
+
     # livekit assigns each new activity to this name before it starts it: the moment to make it safe
     @property
     def _next_activity(self) -> AgentActivity | None:
-        return self.__dict__["_next_activity"]
+        return self.__dict__["_next_activity"] or self.keeper.handoffs.next_promised()
 
     @_next_activity.setter
     def _next_activity(  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -64,4 +116,5 @@ class SafeAgentSession(AgentSession[Userdata_T]):
     ) -> None:
         if activity is not None:
             SafeAgentActivity.adopt(activity)
+            activity = self.keeper.handoffs.take(activity)
         self.__dict__["_next_activity"] = activity

@@ -1,0 +1,177 @@
+"""Who has the floor, who is to have it next, and what arrives before that one has started (G8)."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import contextvars
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from . import _livekit, telemetry
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from livekit.agents import Agent, AgentSession
+    from livekit.agents.voice import SpeechHandle
+
+    from ._livekit import AgentActivity
+    from .routing import OwnerState, SessionState
+
+_serving: contextvars.ContextVar[bool] = contextvars.ContextVar("safe_session_serving", default=False)
+
+
+@contextlib.contextmanager
+def serving(choosing: bool = True) -> Generator[None]:
+    """While the session is `choosing` the activity that serves a request."""
+    token = _serving.set(choosing)
+    try:
+        yield
+    finally:
+        _serving.reset(token)
+
+
+def is_serving() -> bool:
+    """Whether the session is just choosing the activity that serves a request."""
+    return _serving.get()
+
+
+@dataclass(eq=False)
+class Coming:
+    """An activity that is to have the floor, and what waits for it.
+
+    Attributes:
+        activity: the activity.
+        previous: the agent that has the floor until then.
+        started: done when it has started, or failed to.
+        speeches: those that wait.
+        arrivals: what is done about what waits, in the order in which it came.
+    """
+
+    activity: AgentActivity
+    previous: Agent | None
+    started: asyncio.Future[None]
+    speeches: list[SpeechHandle] = field(default_factory=list["SpeechHandle"])
+    arrivals: list[Callable[[], Any]] = field(default_factory=list[Callable[[], Any]])
+
+
+class Handoffs:
+    """The handoffs of one session."""
+
+    def __init__(self, session: AgentSession[Any]) -> None:
+        self._session = session
+        self._promised: list[AgentActivity] = []
+        self._coming: dict[AgentActivity, Coming] = {}
+        self._changed = asyncio.Event()
+
+    # -- who has the floor
+
+    def session_state(self) -> SessionState:
+        """Of the session, for the route of a late result."""
+        if _livekit.is_closing(self._session):
+            return "closing"
+        if self._promised or _livekit.is_switching(self._session):
+            return "handing off"
+        return "open"
+
+    def owner_state(self, owner: Agent) -> OwnerState:
+        """Of an agent, for the route of a late result."""
+        current = _livekit.current_activity(self._session)
+        if current is not None and current.agent is owner:
+            return "current"
+        return "gone" if _livekit.activity_of(owner) is None else "paused"
+
+    async def change(self) -> None:
+        """Wait until one of these states may have changed."""
+        changed = self._changed
+        await changed.wait()
+
+    def changed(self) -> None:
+        """One of these states may have changed."""
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+    # -- who is to have it
+
+    def promise(self, activity: AgentActivity) -> None:
+        """A handoff was asked for: `activity` is to follow."""
+        self._promised.append(activity)
+        self._expect(activity)
+
+    def take(self, activity: AgentActivity) -> AgentActivity:
+        """Livekit is about to start or resume `activity`, or the one that was promised for its agent."""
+        if self._promised and self._promised[0].agent is activity.agent:
+            activity = self._promised[0]
+        self._expect(activity)
+        return activity
+
+    def next_promised(self) -> AgentActivity | None:
+        """The last one that was promised and has not started."""
+        return self._promised[-1] if self._promised else None
+
+    def is_leaving(self, activity: AgentActivity) -> bool:
+        """Whether `activity` has the floor and another one was promised."""
+        return bool(self._promised) and _livekit.current_activity(self._session) is activity
+
+    def coming(self, activity: AgentActivity) -> Coming | None:
+        """What waits for `activity`, until it has started."""
+        return self._coming.get(activity)
+
+    def previous_of(self, activity: AgentActivity) -> Agent | None:
+        """The agent that `activity` takes the floor from."""
+        coming = self._coming.get(activity)
+        return coming.previous if coming is not None else None
+
+    def heir_of(self, activity: AgentActivity) -> Coming | None:
+        """What serves the caller in the place of an activity that leaves, or is being paused."""
+        if _livekit.current_activity(self._session) is not activity:
+            return None
+        heir = self._promised[-1] if self._promised else next(reversed(self._coming), None)
+        return self._coming.get(heir) if heir is not None else None
+
+    # -- it has it
+
+    def arrived(self, activity: AgentActivity) -> None:
+        """`activity` has started, or resumed."""
+        coming = self._forget(activity)
+        if coming is not None:
+            coming.started.set_result(None)
+            for arrival in coming.arrivals:
+                arrival()
+
+    def failed(self, activity: AgentActivity, error: BaseException) -> None:
+        """`activity` will not have the floor: what waited for it ends with that error."""
+        coming = self._forget(activity)
+        if coming is None:
+            return
+        coming.started.set_exception(error)
+        coming.started.exception()  # whoever waits is told; if nobody does, that is no loss
+        for speech in coming.speeches:
+            _livekit.fail(speech, error)
+        if lost := len(coming.arrivals) - len(coming.speeches):
+            telemetry.logger.error(
+                "the next agent failed to start; what the caller said is lost",
+                turns=lost,
+                agent_id=activity.agent.id,
+            )
+
+    def failed_to_reach(self, agent: Agent, error: BaseException) -> None:
+        """No activity of `agent` will have the floor."""
+        for activity in list(self._coming):
+            if activity.agent is agent:
+                self.failed(activity, error)
+
+    def _expect(self, activity: AgentActivity) -> None:
+        if activity not in self._coming:
+            current = _livekit.current_activity(self._session)
+            started: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._coming[activity] = Coming(activity, current.agent if current is not None else None, started)
+
+    def _forget(self, activity: AgentActivity) -> Coming | None:
+        if activity in self._promised:
+            self._promised.remove(activity)
+        # livekit still holds its lock on the switch when it starts an activity
+        asyncio.get_running_loop().call_soon(self.changed)
+        return self._coming.pop(activity, None)
