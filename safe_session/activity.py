@@ -131,9 +131,10 @@ class SafeAgentActivity(AgentActivity):
             coming.speeches.append(speech)
             coming.arrivals.append(lambda: super(SafeAgentActivity, self)._schedule_speech(speech, priority))
             return
-        # what its own tools and hooks still say is said before it gives way
-        own = _livekit.activity_of_this_code() is self and _livekit.can_still_speak(self)
-        super()._schedule_speech(speech, priority, force=force or own)
+        if super().scheduling_paused and _livekit.activity_of_this_code() is self:
+            # what its own tools and hooks still say is said before it gives way
+            force = force or _livekit.can_still_speak(self)
+        super()._schedule_speech(speech, priority, force=force)
 
     def on_end_of_turn(self, info: Any) -> bool:
         if not self._pass_on(info):

@@ -33,14 +33,14 @@ class Run:
     Attributes:
         record: its call.
         ctx: what livekit gave the tool.
-        executor: the executor that runs it.
+        executor: the executor that runs it; None once the session has taken it over.
         flags: of the tool.
         task: the task that it runs in.
     """
 
     record: CallRecord
     ctx: RunContext[Any]
-    executor: ToolExecutor
+    executor: ToolExecutor | None
     flags: ToolFlag
     task: asyncio.Task[Any]
 
@@ -115,13 +115,15 @@ class Runs:
     async def drain(self, executor: ToolExecutor) -> None:
         """The activity that `executor` serves ends: the session takes over what need not end with it."""
         if self._closing:
-            await self._let_end(self._runs.values())
+            # those of other executors may be waiting for the AgentTask that ends here
+            await self._let_end(run for run in self._runs.values() if run.executor in {executor, None})
             return
         ending = _livekit.names_of_own_toolsets(executor)
         mine = [run for run in self._runs.values() if run.executor is executor]
         for run in mine:
             if run.record.call.name not in ending and ToolFlag.CANCELLABLE not in run.flags:
                 _livekit.forget_running(executor, run.record.call_id)
+                run.executor = None
         await self._let_end(run for run in mine if run.record.call.name in ending)
 
     async def _let_end(self, runs: Iterable[Run]) -> None:
@@ -153,6 +155,7 @@ class Runs:
         for run in runs:
             if run.task in deaf:
                 telemetry.logger.error("a tool goes on although it was stopped", call_id=run.record.call_id)
-                _livekit.forget_running(run.executor, run.record.call_id)
+                if run.executor is not None:
+                    _livekit.forget_running(run.executor, run.record.call_id)
                 await _livekit.release(run.ctx, STILL_RUNNING)
                 self._keeper.lost(run.record)
