@@ -287,14 +287,14 @@ def is_closing(session: AgentSession[Any]) -> bool:
 
 def keep_run_open(session: AgentSession[Any], task: asyncio.Task[Any]) -> None:
     """Let the run under way wait for `task`."""
-    run: RunResult[Any] | None = session._global_run_state
+    run = cast("RunResult[Any] | None", session._global_run_state)
     if run is not None:
         run._watch_handle(task)
 
 
 def let_run_end(session: AgentSession[Any], task: asyncio.Task[Any]) -> None:
     """Let the run under way end without `task`, which waits for something that only another run brings."""
-    run: RunResult[Any] | None = session._global_run_state
+    run = cast("RunResult[Any] | None", session._global_run_state)
     if run is not None and run._unwatch_handle(task):
         run._mark_done_if_needed(None)
 
@@ -318,8 +318,7 @@ def names_of_own_toolsets(executor: ToolExecutor) -> set[str]:
 
 def names_of(tools: Sequence[Tool | Toolset]) -> set[str]:
     """The names of function tools, those of toolsets included."""
-    by_name: dict[str, Any] = llm.ToolContext(tools).function_tools
-    return set(by_name)
+    return set(cast("dict[str, Any]", llm.ToolContext(tools).function_tools))
 
 
 def forget_running(executor: ToolExecutor, call_id: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextvars
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
@@ -13,8 +14,6 @@ from .handoff import is_serving, serving
 from .keeper import hold_each_call_once, keeper_of
 
 if TYPE_CHECKING:
-    import asyncio
-
     from livekit.agents import Agent, AgentSession
     from livekit.agents.llm import ChatContext, Tool, Toolset
     from livekit.agents.voice import SpeechHandle
@@ -66,7 +65,7 @@ class SafeAgentActivity(AgentActivity):
     ) -> None:
         if (coming := self._keeper.handoffs.coming(self)) is not None:
             is_own = chat_ctx is _livekit.stored_context(self._agent)
-            await coming.started
+            await asyncio.shield(coming.started)
             chat_ctx = _livekit.stored_context(self._agent) if is_own else chat_ctx
         if speech_handle.interrupted and speech_handle.num_steps > 1:
             return  # up to 1.6.x, livekit asks the model for a reply that nobody will hear
@@ -85,6 +84,11 @@ class SafeAgentActivity(AgentActivity):
         finally:
             if inference is not None:
                 self._keeper.end_inference(inference, over=over)
+
+    async def _realtime_reply_task(self, **kwargs: Any) -> None:
+        if (coming := self._keeper.handoffs.coming(self)) is not None:
+            await asyncio.shield(coming.started)
+        await super()._realtime_reply_task(**kwargs)
 
     async def update_chat_ctx(self, chat_ctx: ChatContext, **kwargs: Any) -> None:
         await super().update_chat_ctx(chat_ctx, **kwargs)

@@ -6,6 +6,7 @@ Pure functions over chat contexts: no event loop, and of livekit only its public
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -109,6 +110,16 @@ def show(
         for item in missing:
             _insert(item, seen)
     return seen, shown, lacked
+
+
+def newest_moment(context: ChatContext) -> float:
+    """When the newest item was made (seconds since the epoch): the context is no older than that.
+
+    Instructions say nothing of it, as they are put in when the agent starts. A context of nothing else was
+    trimmed on purpose, and counts as new.
+    """
+    said = (i for i in reversed(context.items) if i.type != "message" or i.role not in _INSTRUCTING)
+    return next((item.created_at for item in said), math.inf)
 
 
 def marker_of(record: CallRecord) -> list[CallItem]:

@@ -123,15 +123,13 @@ class Delivery:
                 self._keeper.announce(
                     ReplyHeld, late.record, reason="handing off" if handing_off else "paused"
                 )
-        change = self._handoffs.change()
-        task = self._task
-        if task is None or handing_off:
-            await change
+        if self._task is None or handing_off:
+            await self._handoffs.change()
             return
         # an AgentTask has the floor, which may need another run to end
-        _livekit.let_run_end(self._session, task)
-        await change
-        _livekit.keep_run_open(self._session, task)
+        _livekit.let_run_end(self._session, self._task)
+        await self._handoffs.change()
+        _livekit.keep_run_open(self._session, self._task)
 
     # -- telling
 

@@ -71,7 +71,7 @@ class SafeToolExecutor(ToolExecutor):
 
     async def drain(self) -> None:
         if self._owning_activity is not None:
-            session: AgentSession[Any] = self._owning_activity.session
+            session = cast("AgentSession[Any]", self._owning_activity.session)
             if (keeper := keeper_of(session)) is not None:
                 await keeper.runs.drain(self)
         await super().drain()

@@ -38,6 +38,15 @@ def is_serving() -> bool:
     return _serving.get()
 
 
+class HandoffFailedError(RuntimeError):
+    """What waited for an agent will not be served: it did not start."""
+
+    def __init__(self, agent: Agent) -> None:
+        super().__init__(
+            f"the agent {agent.id!r} did not start: the session closed, or handed over elsewhere"
+        )
+
+
 @dataclass(eq=False)
 class Coming:
     """An activity that is to have the floor, and what waits for it.
@@ -157,11 +166,11 @@ class Handoffs:
                 agent_id=activity.agent.id,
             )
 
-    def failed_to_reach(self, agent: Agent, error: BaseException) -> None:
-        """No activity of `agent` will have the floor."""
+    def switched_to(self, agent: Agent, error: BaseException | None) -> None:
+        """The switch to an activity of `agent` is over; one that did not start then never will."""
         for activity in list(self._coming):
-            if activity.agent is agent:
-                self.failed(activity, error)
+            if activity.agent is agent and activity not in self._promised:
+                self.failed(activity, error or HandoffFailedError(agent))
 
     def _expect(self, activity: AgentActivity) -> None:
         if activity not in self._coming:

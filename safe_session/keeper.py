@@ -16,6 +16,7 @@ from .context import (
     commit,
     inherit,
     is_stand_in,
+    newest_moment,
     show,
     stand_in_call,
     stand_in_final,
@@ -86,8 +87,7 @@ class CallKeeper:
         previous = self.ledger.inference_of(speech.id)
         if previous is None:
             self._listen(speech, agent)
-        newest = context.items[-1].created_at if context.items else float("inf")
-        unsettled, settled = self.ledger.unsettled(), self.ledger.settled_after(newest)
+        unsettled, settled = self.ledger.unsettled(), self.ledger.settled_after(newest_moment(context))
         shown: list[CallRecord] = []
         if unsettled or settled or (previous is not None and previous.shown):
             context, shown, lacked = show(context, agent, unsettled, settled)

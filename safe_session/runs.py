@@ -52,7 +52,7 @@ class Runs:
         self._keeper = keeper
         self._runs: dict[CallRecord, Run] = {}
         self._releases: set[asyncio.Task[None]] = set()
-        self._deadline: float | None = None
+        self._deadline: asyncio.TimerHandle | None = None
         self._closing = False
 
     def started(
@@ -78,7 +78,7 @@ class Runs:
             _livekit.on_interrupted(speech, lambda _: later(grace, self._release_all_of, speech))
 
     def _release_all_of(self, speech: SpeechHandle) -> None:
-        if self._closing or not speech.allow_interruptions:
+        if not speech.allow_interruptions:
             return  # one that forbade interruptions (as an AgentTask does) was interrupted by force
         for run in list(self._runs.values()):
             if run.record.speech_id == speech.id and run.record.state == "running":
@@ -100,16 +100,16 @@ class Runs:
     def close_begins(self) -> None:
         """The session closes: what runs gets `SafeOptions.close_timeout` to end."""
         timeout = self._keeper.options.close_timeout
-        self._closing = True
-        if timeout is not None:
-            loop = asyncio.get_running_loop()
-            self._deadline = loop.time() + timeout
+        if timeout is not None and not self._closing:
             # a draining session waits for a turn's tools before it comes to stop them
-            loop.call_at(self._deadline, self._cancel_all)
+            self._deadline = asyncio.get_running_loop().call_later(timeout, self._cancel_all)
+        self._closing = True
 
     async def close_ends(self) -> None:
         """Wait for what still runs, as long as it may; the session may be started again then."""
         await self._let_end(self._runs.values())
+        if self._deadline is not None:
+            self._deadline.cancel()
         self._closing, self._deadline = False, None
 
     async def drain(self, executor: ToolExecutor) -> None:
@@ -139,12 +139,11 @@ class Runs:
             return self._keeper.options.close_timeout
         if self._deadline is None:
             return None
-        return max(0.0, self._deadline - asyncio.get_running_loop().time())
+        return max(0.0, self._deadline.when() - asyncio.get_running_loop().time())
 
     def _cancel_all(self) -> None:
-        if self._closing:
-            for run in self._runs.values():
-                run.task.cancel()
+        for run in self._runs.values():
+            run.task.cancel()
 
     async def _stop(self, runs: list[Run]) -> None:
         if not runs:

@@ -9,7 +9,7 @@ from livekit.agents import AgentSession, FunctionToolsExecutedEvent
 from . import _livekit, telemetry
 from ._livekit import AgentActivity
 from .activity import SafeAgentActivity, mark_handed_over
-from .handoff import serving
+from .handoff import HandoffFailedError, serving
 from .keeper import CallKeeper, hold_each_call_once
 from .policy import SafeOptions
 
@@ -86,16 +86,19 @@ class SafeAgentSession(AgentSession[Userdata_T]):
 
         def over(task: asyncio.Task[None]) -> None:
             error = None if task.cancelled() else task.exception()
-            self.keeper.handoffs.failed(activity, error or RuntimeError("the handoff did not happen"))
+            self.keeper.handoffs.failed(activity, error or HandoffFailedError(agent))
 
         handoff.add_done_callback(over)
 
     async def _update_activity(self, agent: Agent, **kwargs: Any) -> None:
+        failure: BaseException | None = None
         try:
             await super()._update_activity(agent, **kwargs)
         except BaseException as error:
-            self.keeper.handoffs.failed_to_reach(agent, error)
+            failure = error
             raise
+        finally:
+            self.keeper.handoffs.switched_to(agent, failure)
 
     async def _aclose_impl(self, **kwargs: Any) -> None:
         self.keeper.runs.close_begins()
