@@ -79,6 +79,7 @@ _SEAMS = (
         f"{_VOICE}.agent_activity:AgentActivity._pipeline_reply_task",
         parameters=("speech_handle", "chat_ctx", "tools"),
     ),
+    _Seam(f"{_VOICE}.agent_activity:AgentActivity._realtime_reply_task"),
     _Seam(f"{_VOICE}.agent_activity:AgentActivity._generate_reply"),
     _Seam(
         f"{_VOICE}.agent_activity:AgentActivity._schedule_speech",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextvars
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
@@ -14,6 +13,8 @@ from .handoff import is_serving, serving
 from .keeper import hold_each_call_once, keeper_of
 
 if TYPE_CHECKING:
+    import asyncio
+
     from livekit.agents import Agent, AgentSession
     from livekit.agents.llm import ChatContext, Tool, Toolset
     from livekit.agents.voice import SpeechHandle
@@ -63,10 +64,11 @@ class SafeAgentActivity(AgentActivity):
         tools: list[Tool | Toolset],
         **kwargs: Any,
     ) -> None:
-        if (coming := self._keeper.handoffs.coming(self)) is not None:
-            is_own = chat_ctx is _livekit.stored_context(self._agent)
-            await asyncio.shield(coming.started)
-            chat_ctx = _livekit.stored_context(self._agent) if is_own else chat_ctx
+        is_own = chat_ctx is _livekit.stored_context(self._agent)
+        if not await self._keeper.handoffs.has_started(self):
+            return
+        if is_own:
+            chat_ctx = _livekit.stored_context(self._agent)  # it may be another one since the start
         if speech_handle.interrupted and speech_handle.num_steps > 1:
             return  # up to 1.6.x, livekit asks the model for a reply that nobody will hear
         inference: Inference | None = None
@@ -86,9 +88,8 @@ class SafeAgentActivity(AgentActivity):
                 self._keeper.end_inference(inference, over=over)
 
     async def _realtime_reply_task(self, **kwargs: Any) -> None:
-        if (coming := self._keeper.handoffs.coming(self)) is not None:
-            await asyncio.shield(coming.started)
-        await super()._realtime_reply_task(**kwargs)
+        if await self._keeper.handoffs.has_started(self):
+            await super()._realtime_reply_task(**kwargs)
 
     async def update_chat_ctx(self, chat_ctx: ChatContext, **kwargs: Any) -> None:
         await super().update_chat_ctx(chat_ctx, **kwargs)

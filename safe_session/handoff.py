@@ -128,6 +128,13 @@ class Handoffs:
         """What waits for `activity`, until it has started."""
         return self._coming.get(activity)
 
+    async def has_started(self, activity: AgentActivity) -> bool:
+        """Wait until `activity` has started; False if it failed to."""
+        coming = self._coming.get(activity)
+        if coming is not None:
+            await asyncio.wait([coming.started])
+        return coming is None or coming.started.exception() is None
+
     def previous_of(self, activity: AgentActivity) -> Agent | None:
         """The agent that `activity` takes the floor from."""
         coming = self._coming.get(activity)
