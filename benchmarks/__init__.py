@@ -1,0 +1,1 @@
+"""Figures for plain and safe sessions, from the same timelines in one run: ``python -m benchmarks``."""
