@@ -5,11 +5,17 @@ from safe_session import SafeAgentSession as AgentSession
 
 from ._livekit import UnsupportedLivekitError
 from .events import (
+    CallCancelled,
     CallKept,
+    CallReleased,
     CallReplayed,
     CallShown,
     HandoffApplied,
     HandoffNotApplied,
+    ReplyDropped,
+    ReplyHeld,
+    ReplyRedelivered,
+    ReplyRetargeted,
     SafeEvent,
 )
 from .ledger import CallLedger, CallRecord
@@ -17,13 +23,19 @@ from .policy import SafeOptions, ToolPolicy, tool_policy
 from .session import SafeAgentSession
 
 __all__ = [
+    "CallCancelled",
     "CallKept",
     "CallLedger",
     "CallRecord",
+    "CallReleased",
     "CallReplayed",
     "CallShown",
     "HandoffApplied",
     "HandoffNotApplied",
+    "ReplyDropped",
+    "ReplyHeld",
+    "ReplyRedelivered",
+    "ReplyRetargeted",
     "SafeAgentSession",
     "SafeEvent",
     "SafeOptions",

@@ -149,7 +149,8 @@ def _lacking(seam: _Seam) -> str | None:
         missing += [name for name in seam.parameters if name not in taken]
     if seam.sets:
         # what a function sets on self is among the names that its code uses
-        missing += [name for name in seam.sets if name not in function.__code__.co_names]
+        code = getattr(function, "__code__", None)
+        missing += [name for name in seam.sets if code is None or name not in code.co_names]
     return ", ".join(missing) or None
 
 

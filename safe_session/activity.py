@@ -118,7 +118,7 @@ class SafeAgentActivity(AgentActivity):
             return False
         if _livekit.activity_of_this_code() is self:
             return paused and not _livekit.can_still_speak(self)
-        return paused or handoffs.is_leaving(self)
+        return paused or handoffs.heir_of(self) is not None
 
     def say(self, *args: Any, **kwargs: Any) -> SpeechHandle:
         with serving(choosing=False):

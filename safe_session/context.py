@@ -96,7 +96,9 @@ def show(
     """
     seen = ChatContext([item for item in context.items if not item.id.endswith(_MARKER)])
     present = {item.id for item in seen.items}
-    present.update(i.call_id for i in seen.items if isinstance(i, FunctionCall | FunctionCallOutput))
+    for item in seen.items:
+        if isinstance(item, FunctionCall | FunctionCallOutput):
+            present |= {item.call_id, _stand_in_id(item.type, item.call_id)}
     shown: list[CallRecord] = []
     lacked: list[CallRecord] = []
     for record in (*unsettled, *settled):

@@ -81,7 +81,14 @@ class Handoffs:
         """Of the session, for the route of a late result."""
         if _livekit.is_closing(self._session):
             return "closing"
-        if self._promised or _livekit.is_switching(self._session):
+        current = _livekit.current_activity(self._session)
+        # the current one is paused as well if it failed to start
+        if (
+            self._promised
+            or _livekit.is_switching(self._session)
+            or current is None
+            or current.scheduling_paused
+        ):
             return "handing off"
         return "open"
 
@@ -116,13 +123,9 @@ class Handoffs:
         self._expect(activity)
         return activity
 
-    def next_promised(self) -> AgentActivity | None:
+    def last_promised(self) -> AgentActivity | None:
         """The last one that was promised and has not started."""
         return self._promised[-1] if self._promised else None
-
-    def is_leaving(self, activity: AgentActivity) -> bool:
-        """Whether `activity` has the floor and another one was promised."""
-        return bool(self._promised) and _livekit.current_activity(self._session) is activity
 
     def coming(self, activity: AgentActivity) -> Coming | None:
         """What waits for `activity`, until it has started."""

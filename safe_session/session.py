@@ -9,7 +9,7 @@ from livekit.agents import AgentSession, FunctionToolsExecutedEvent
 from . import _livekit, telemetry
 from ._livekit import AgentActivity
 from .activity import SafeAgentActivity, mark_handed_over
-from .handoff import HandoffFailedError, serving
+from .handoff import HandoffFailedError, is_serving, serving
 from .keeper import CallKeeper, hold_each_call_once
 from .policy import SafeOptions
 
@@ -111,7 +111,9 @@ class SafeAgentSession(AgentSession[Userdata_T]):
     # livekit assigns each new activity to this name before it starts it: the moment to make it safe
     @property
     def _next_activity(self) -> AgentActivity | None:
-        return self.__dict__["_next_activity"] or self.keeper.handoffs.next_promised()
+        if is_serving() and (promised := self.keeper.handoffs.last_promised()) is not None:
+            return promised
+        return self.__dict__["_next_activity"]
 
     @_next_activity.setter
     def _next_activity(  # pyright: ignore[reportIncompatibleVariableOverride]

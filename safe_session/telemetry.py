@@ -43,4 +43,5 @@ def report(event: SafeEvent) -> None:
 
 def report_failure(what: str, **fields: Any) -> None:
     """Log a failure in our own layer, with the exception being handled; the call goes on without us."""
-    logger.error("safe_session failed; livekit's own behaviour goes on", failed_to=what, **fields)
+    fields["failed_to"] = what
+    logger.error("safe_session failed; livekit's own behaviour goes on", exc_info=True, **fields)  # noqa: LOG014
