@@ -281,7 +281,9 @@ def is_switching(session: AgentSession[Any]) -> bool:
 
 def is_closing(session: AgentSession[Any]) -> bool:
     """Whether the session closes, or has closed."""
-    return session._closing or session._closing_task is not None
+    # a session that is started again keeps the task that closed it before
+    closing = session._closing_task
+    return session._closing or (closing is not None and not closing.done())
 
 
 # -- runs under test (`AgentSession.run`)
@@ -321,6 +323,11 @@ def names_of_own_toolsets(executor: ToolExecutor) -> set[str]:
 def names_of(tools: Sequence[Tool | Toolset]) -> set[str]:
     """The names of function tools, those of toolsets included."""
     return set(cast("dict[str, Any]", llm.ToolContext(tools).function_tools))
+
+
+def sessions_of(executor: ToolExecutor) -> set[AgentSession[Any]]:
+    """The sessions whose tools the executor runs at the moment."""
+    return {running.ctx.session for running in executor._running_tasks.values()}
 
 
 def forget_running(executor: ToolExecutor, call_id: str) -> None:

@@ -25,6 +25,9 @@ STILL_RUNNING = (
     "guess what it gives."
 )
 
+CANCELLED = "Cancelled before it ended. It may already have taken effect."
+UNKNOWN = "It did not end in time. It is not known whether it took effect."
+
 _MARKER = "/running"
 _STAND_IN = "/stand-in"
 _INSTRUCTING = ("system", "developer")
@@ -151,7 +154,10 @@ def stand_in_call(output: FunctionCallOutput) -> FunctionCall:
 
 def stand_in_final(call: FunctionCall, text: str, *, is_error: bool) -> list[CallItem]:
     """The ending of a released call for which livekit makes none, in the form that it gives one."""
-    final = FunctionCall(call_id=f"{call.call_id}_final", name=call.name, arguments=call.arguments)
+    call_id = f"{call.call_id}_final"
+    final = FunctionCall(
+        id=_stand_in_id("function_call", call_id), call_id=call_id, name=call.name, arguments=call.arguments
+    )
     return [final, stand_in_output(final, text, is_error=is_error)]
 
 

@@ -21,7 +21,6 @@ from .policy import ToolPolicy
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable
 
-    from livekit.agents import AgentSession
     from livekit.agents.llm import ChatItem, FunctionTool, RawFunctionTool
 
     from .keeper import CallKeeper
@@ -70,8 +69,7 @@ class SafeToolExecutor(ToolExecutor):
             self._reply_task = delivery  # `RunContext.foreground` waits for it
 
     async def drain(self) -> None:
-        if self._owning_activity is not None:
-            session = cast("AgentSession[Any]", self._owning_activity.session)
+        for session in _livekit.sessions_of(self):
             if (keeper := keeper_of(session)) is not None:
                 await keeper.runs.drain(self)
         await super().drain()

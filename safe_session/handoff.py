@@ -99,6 +99,10 @@ class Handoffs:
             return "current"
         return "gone" if _livekit.activity_of(owner) is None else "paused"
 
+    def is_paused(self, agent: Agent) -> bool:
+        """Whether an AgentTask of its own has the floor in the place of `agent`."""
+        return self.owner_state(agent) == "paused"
+
     async def change(self) -> None:
         """Wait until one of these states may have changed."""
         changed = self._changed

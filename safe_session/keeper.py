@@ -12,6 +12,8 @@ from livekit.agents.llm import FunctionCall, FunctionCallOutput
 
 from . import _livekit, telemetry
 from .context import (
+    CANCELLED,
+    UNKNOWN,
     CallContext,
     commit,
     inherit,
@@ -40,8 +42,6 @@ if TYPE_CHECKING:
     from .ledger import CallItem, CallRecord, Inference, Over
     from .policy import SafeOptions
 
-CANCELLED = "Cancelled before it ended. It may already have taken effect."
-UNKNOWN = "It did not end in time. It is not known whether it took effect."
 HANDOFF_NOT_APPLIED = "The handoff did not happen."
 _WHY_NOT = {
     "interrupted": "The caller interrupted first. If it is still wanted, call this tool again.",
@@ -87,13 +87,15 @@ class CallKeeper:
         previous = self.ledger.inference_of(speech.id)
         if previous is None:
             self._listen(speech, agent)
-        unsettled, settled = self.ledger.unsettled(), self.ledger.settled_after(newest_moment(context))
+        # livekit makes a later step's context from that of the first, so it is no newer in what it holds
+        since = previous.since if previous is not None else newest_moment(context)
+        unsettled, settled = self.ledger.unsettled(), self.ledger.settled_after(since)
         shown: list[CallRecord] = []
         if unsettled or settled or (previous is not None and previous.shown):
             context, shown, lacked = show(context, agent, unsettled, settled)
             for record in lacked:
                 self.announce(CallShown, record, shown_to=agent.id, as_running=not record.ended)
-        return self.ledger.begin_inference(speech.id, agent, shown), context
+        return self.ledger.begin_inference(speech.id, agent, since, shown), context
 
     def end_inference(self, inference: Inference, *, over: Over) -> None:
         """The step that the inference decided is over: what it left open is settled."""
@@ -122,6 +124,10 @@ class CallKeeper:
             # livekit starts no tool for an unknown name or unreadable arguments, and names no call
             record = self.ledger.begin(stand_in_call(output), owner, speech.id)
         items: list[CallItem] = [record.call, output]
+        if record.state == "unknown":
+            self.ledger.end(record, "unknown", items)
+            self._commit(record)
+            return
         if record.body is not None and record.body.outcome is None:
             self.ledger.release(record, items)
             self._commit(record)
@@ -145,7 +151,7 @@ class CallKeeper:
         output = items[-1]
         if not isinstance(output, FunctionCallOutput):
             return None
-        items = [*record.items, *items]
+        items = [*(item for item in record.items if not is_stand_in(item)), *items]
         if record.body is None or record.body.outcome is None:
             self.ledger.release(record, items)
             self._commit(record)
@@ -170,9 +176,12 @@ class CallKeeper:
             self.answered(stand_in_output(record.call, "", is_error=is_error), record.owner, speech)
 
     def lost(self, record: CallRecord) -> None:
-        """The tool could not be stopped: it is not known how the call ends."""
-        final = stand_in_final(record.call, UNKNOWN, is_error=True)
-        self.ledger.end(record, "unknown", [*record.items, *final])
+        """The tool could not be stopped: it is not known how the call ends, unless it comes to say so."""
+        if record.state == "released":
+            ending = [*record.items, *stand_in_final(record.call, UNKNOWN, is_error=True)]
+        else:
+            ending = [record.call, stand_in_output(record.call, UNKNOWN, is_error=True)]
+        self.ledger.end(record, "unknown", ending)
         self._commit(record)
 
     def replayed(self, record: CallRecord, twin: CallRecord, reason: Literal["unseen", "once"]) -> None:

@@ -36,6 +36,7 @@ class Inference:
     Attributes:
         agent: whose inference it is.
         began: when it began.
+        since: calls that ended after this moment (seconds since the epoch) may be lacking in its context.
         shown: the ids of the calls that it was shown, of those that were not settled when it began.
         over: how its step ended, or None while that goes on; its tools may outlast it.
 
@@ -43,6 +44,7 @@ class Inference:
 
     agent: Agent
     began: int
+    since: float
     shown: frozenset[str]
     over: Over | None = None
 
@@ -152,9 +154,12 @@ class CallLedger:
 
     # -- inferences
 
-    def begin_inference(self, speech_id: str, agent: Agent, shown: Sequence[CallRecord]) -> Inference:
+    def begin_inference(
+        self, speech_id: str, agent: Agent, since: float, shown: Sequence[CallRecord]
+    ) -> Inference:
         """An inference begins, which is shown these of the calls that are not settled."""
-        inference = Inference(agent, next(self._clock), frozenset(record.call_id for record in shown))
+        ids = frozenset(record.call_id for record in shown)
+        inference = Inference(agent, next(self._clock), since, ids)
         self._inferences[speech_id] = inference
         for record in shown:
             record.audience.add(agent)

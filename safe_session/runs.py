@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 from livekit.agents.llm import ToolFlag
 
 from . import _livekit, telemetry
-from .context import STILL_RUNNING
+from .context import STILL_RUNNING, UNKNOWN
 from .events import CallReleased
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from livekit.agents import RunContext
     from livekit.agents.voice import SpeechHandle
@@ -36,6 +36,7 @@ class Run:
         executor: the executor that runs it; None once the session has taken it over.
         flags: of the tool.
         task: the task that it runs in.
+        over: done when it has ended, or was given up.
     """
 
     record: CallRecord
@@ -43,6 +44,13 @@ class Run:
     executor: ToolExecutor | None
     flags: ToolFlag
     task: asyncio.Task[Any]
+    over: asyncio.Future[None]
+
+    def take_over(self) -> None:
+        """Let the executor neither wait for it nor stop it: it is the session's from now on."""
+        if self.executor is not None:
+            _livekit.forget_running(self.executor, self.record.call_id)
+            self.executor = None
 
 
 class Runs:
@@ -52,7 +60,7 @@ class Runs:
         self._keeper = keeper
         self._runs: dict[CallRecord, Run] = {}
         self._releases: set[asyncio.Task[None]] = set()
-        self._deadline: asyncio.TimerHandle | None = None
+        self._stopping: asyncio.Task[None] | None = None
         self._closing = False
 
     def started(
@@ -61,12 +69,15 @@ class Runs:
         """The tool of `record` starts to run, in the current task."""
         task = asyncio.current_task()
         if task is not None:
-            self._runs[record] = Run(record, ctx, executor, flags, task)
-            task.add_done_callback(lambda _: self._over(record, ctx.speech_handle))
+            over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            run = self._runs[record] = Run(record, ctx, executor, flags, task, over)
+            task.add_done_callback(lambda _: self._over(run))
 
-    def _over(self, record: CallRecord, speech: SpeechHandle) -> None:
-        self._runs.pop(record, None)
-        self._keeper.went_silent(record, speech)
+    def _over(self, run: Run) -> None:
+        if not run.over.done():
+            run.over.set_result(None)
+            self._runs.pop(run.record, None)
+            self._keeper.went_silent(run.record, run.ctx.speech_handle)
 
     # -- at an interruption
 
@@ -100,61 +111,77 @@ class Runs:
     def close_begins(self) -> None:
         """The session closes: what runs gets `SafeOptions.close_timeout` to end."""
         timeout = self._keeper.options.close_timeout
-        if timeout is not None and not self._closing:
-            # a draining session waits for a turn's tools before it comes to stop them
-            self._deadline = asyncio.get_running_loop().call_later(timeout, self._cancel_all)
+        if timeout is not None and self._stopping is None:
+            # a session that drains waits for a turn's tools before it comes to stop them
+            stopping = self._stop_all_after(timeout)
+            self._stopping = asyncio.get_running_loop().create_task(stopping, name="stop_tools_at_close")
         self._closing = True
 
     async def close_ends(self) -> None:
         """Wait for what still runs, as long as it may; the session may be started again then."""
-        await self._let_end(self._runs.values())
-        if self._deadline is not None:
-            self._deadline.cancel()
-        self._closing, self._deadline = False, None
+        await self._wait_for(self._runs.values())
+        if self._stopping is not None:
+            self._stopping.cancel()
+        self._closing, self._stopping = False, None
 
     async def drain(self, executor: ToolExecutor) -> None:
-        """The activity that `executor` serves ends: the session takes over what need not end with it."""
+        """What `executor` serves ends: the session takes over the tools that need not end with it."""
+        mine = [run for run in self._runs.values() if run.executor is executor]
         if self._closing:
             # those of other executors may be waiting for the AgentTask that ends here
-            await self._let_end(run for run in self._runs.values() if run.executor in {executor, None})
-            return
-        ending = _livekit.names_of_own_toolsets(executor)
-        mine = [run for run in self._runs.values() if run.executor is executor]
-        for run in mine:
-            if run.record.call.name not in ending and ToolFlag.CANCELLABLE not in run.flags:
-                _livekit.forget_running(executor, run.record.call_id)
-                run.executor = None
-        await self._let_end(run for run in mine if run.record.call.name in ending)
+            await self._wait_for([*mine, *(run for run in self._runs.values() if run.executor is None)])
+        elif _livekit.scope_of(executor) == "activity":
+            ending = _livekit.names_of_own_toolsets(executor)
+            for run in mine:
+                if run.record.call.name not in ending and ToolFlag.CANCELLABLE not in run.flags:
+                    run.take_over()
+            await self._end([run for run in mine if run.record.call.name in ending])
 
-    async def _let_end(self, runs: Iterable[Run]) -> None:
-        """Give `runs` the time that is left to end, then stop them."""
-        # a tool may close the session that it runs in
-        by_task = {run.task: run for run in runs if run.task is not asyncio.current_task()}
-        if by_task:
-            _, late = await asyncio.wait(by_task, timeout=self._time_left())
-            await self._stop([by_task[task] for task in late])
+    async def _wait_for(self, runs: Iterable[Run]) -> None:
+        waited_for = list(runs)
+        for run in waited_for:
+            if run.task is asyncio.current_task():
+                # a tool that closes its own session can't be waited for, nor stopped
+                run.take_over()
+                waited_for.remove(run)
+                break
+        if waited_for:
+            await asyncio.wait([run.over for run in waited_for])
 
-    def _time_left(self) -> float | None:
-        if not self._closing:
-            return self._keeper.options.close_timeout
-        if self._deadline is None:
-            return None
-        return max(0.0, self._deadline.when() - asyncio.get_running_loop().time())
+    async def _end(self, runs: Sequence[Run]) -> None:
+        """Give `runs` the time that a close gives to end, then stop them."""
+        if runs:
+            await asyncio.wait([run.over for run in runs], timeout=self._keeper.options.close_timeout)
+            await self._stop([run for run in runs if not run.over.done()])
 
-    def _cancel_all(self) -> None:
-        for run in self._runs.values():
-            run.task.cancel()
+    async def _stop_all_after(self, timeout: float) -> None:
+        await asyncio.sleep(timeout)
+        while True:
+            if running := [run for run in self._runs.values() if self._may_stop(run)]:
+                await self._stop(running)
+            else:
+                await self._keeper.handoffs.change()
 
-    async def _stop(self, runs: list[Run]) -> None:
+    def _may_stop(self, run: Run) -> bool:
+        """Whether the tool may be stopped; one that awaits an AgentTask ends with it, and that is ended."""
+        return run.record.state != "running" or not self._keeper.handoffs.is_paused(run.record.owner)
+
+    async def _stop(self, runs: Sequence[Run]) -> None:
         if not runs:
             return
         for run in runs:
             run.task.cancel()
-        _, deaf = await asyncio.wait([run.task for run in runs], timeout=_PATIENCE)
+        await asyncio.wait([run.over for run in runs], timeout=_PATIENCE)
         for run in runs:
-            if run.task in deaf:
-                telemetry.logger.error("a tool goes on although it was stopped", call_id=run.record.call_id)
-                if run.executor is not None:
-                    _livekit.forget_running(run.executor, run.record.call_id)
-                await _livekit.release(run.ctx, STILL_RUNNING)
-                self._keeper.lost(run.record)
+            if not run.over.done():
+                await self._give_up(run)
+
+    async def _give_up(self, run: Run) -> None:
+        record = run.record
+        telemetry.logger.error(
+            "a tool goes on although it was stopped", tool=record.call.name, call_id=record.call_id
+        )
+        run.take_over()
+        self._keeper.lost(record)
+        await _livekit.release(run.ctx, UNKNOWN)  # or its turn would wait for it
+        self._over(run)

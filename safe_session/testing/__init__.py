@@ -10,6 +10,9 @@ from ._check import Violation, check_guarantees
 from ._clock import run
 from ._line import Line
 from ._model import Answer, Call, Inference, ScriptedModel
+from ._realtime import ScriptedRealtimeModel
+from ._realtime_context import Push
+from ._realtime_session import RealtimeInference, ScriptedRealtimeSession
 from ._speaker import Speaker, Utterance
 
 __all__ = [
@@ -18,7 +21,11 @@ __all__ = [
     "Caller",
     "Inference",
     "Line",
+    "Push",
+    "RealtimeInference",
     "ScriptedModel",
+    "ScriptedRealtimeModel",
+    "ScriptedRealtimeSession",
     "Speaker",
     "Utterance",
     "Violation",

@@ -1,0 +1,65 @@
+"""Every timeline is written once, and played on `SafeAgentSession` and on a plain `AgentSession`.
+
+On the safe one it has to pass, on every release. That it can fail at all is shown by the plain one:
+
+    @pytest.mark.fails_on_plain("<1.7")                     # a plain session fails it on those releases
+    @pytest.mark.fails_on_plain(text=">=1.6", voice="<1.7") # and where it matters how one talks to it
+    async def test_...(stage): ...
+
+The claim is exact: a plain session that passes where it should fail is an error, and so is one that fails
+anywhere else. A test without a claim has to hold for both classes, and says so in its name (``..._on_both``).
+"""
+
+from importlib.metadata import version
+
+import pytest
+from livekit.agents import AgentSession
+from packaging.specifiers import SpecifierSet
+
+from safe_session import SafeAgentSession
+
+RELEASE = version("livekit-agents")
+FIRST_AND_LAST = ("1.6.0", "1.8.9")
+"""A claim has to hold for one of these, which CI runs."""
+
+
+@pytest.fixture(params=["safe", "plain"])
+def session_class(request: pytest.FixtureRequest) -> type[AgentSession]:
+    return {"safe": SafeAgentSession, "plain": AgentSession}[request.param]
+
+
+@pytest.fixture(params=["text", "voice"])
+def medium(request: pytest.FixtureRequest) -> str:
+    """How the caller and the session talk."""
+    return request.param
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers",
+        "fails_on_plain(releases, *, text, voice): the releases (a version specifier) on which a plain "
+        "AgentSession fails this timeline; by medium, if they differ.",
+    )
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if "session_class" in getattr(item, "fixturenames", ()):
+            _expect_of_plain(item)
+
+
+def _expect_of_plain(item: pytest.Item) -> None:
+    claims = [mark for mark in item.own_markers if mark.name == "fails_on_plain"]
+    if not claims:
+        if not item.name.partition("[")[0].endswith("_on_both"):
+            raise pytest.UsageError(f"{item.nodeid}: claim fails_on_plain, or call it ..._on_both")
+        return
+    claim = claims[-1]  # a parameter's own claim stands after the function's
+    every = {None: claim.args[0]} if claim.args else claim.kwargs
+    if not any(release in SpecifierSet(claimed) for claimed in every.values() for release in FIRST_AND_LAST):
+        raise pytest.UsageError(f"{item.nodeid}: it has to fail on one of {', '.join(FIRST_AND_LAST)}")
+    parameters = item.callspec.params  # type: ignore[attr-defined]
+    claimed = every.get(None) or every.get(parameters.get("medium"))
+    if claimed and parameters["session_class"] == "plain" and RELEASE in SpecifierSet(claimed):
+        reason = f"a plain session fails it on {claimed}"
+        item.add_marker(pytest.mark.xfail(strict=True, raises=AssertionError, reason=reason))
