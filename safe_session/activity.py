@@ -85,7 +85,8 @@ class SafeAgentActivity(AgentActivity):
             over = "interrupted" if speech_handle.interrupted else "done"
         finally:
             if inference is not None:
-                self._keeper.end_inference(inference, over=over)
+                with telemetry.guarded("settle what a step left open", speech_id=speech_handle.id):
+                    self._keeper.end_inference(inference, over=over)
 
     async def _realtime_reply_task(self, **kwargs: Any) -> None:
         if await self._keeper.handoffs.has_started(self):
@@ -99,7 +100,8 @@ class SafeAgentActivity(AgentActivity):
 
     async def start(self, **kwargs: Any) -> None:
         if (previous := self._keeper.handoffs.previous_of(self)) is not None:
-            self._keeper.inherit(self._agent, previous)
+            with telemetry.guarded("give an agent the calls of its context", agent_id=self._agent.id):
+                self._keeper.inherit(self._agent, previous)
         await super().start(**kwargs)
         self._keeper.handoffs.arrived(self)
 

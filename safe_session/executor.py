@@ -50,11 +50,12 @@ class SafeToolExecutor(ToolExecutor):
         record = keeper.ledger.get(run_ctx.function_call.call_id) if keeper else None
         if keeper is None or record is None:
             return await super().execute(tool=tool, run_ctx=run_ctx, raw_arguments=raw_arguments, mock=mock)
-        record.scope = _livekit.scope_of(self)
-        record.policy = keeper.options.policy_of(tool, record.call.name)
-        record.wording = _livekit.reply_templates(self)
-        run = _Run(keeper, record, run_ctx, self, tool, mock)
-        return await super().execute(tool=run.as_tool(), run_ctx=run_ctx, raw_arguments=raw_arguments)
+        with telemetry.guarded("watch a tool", tool=record.call.name, call_id=record.call_id):
+            record.scope = _livekit.scope_of(self)
+            record.policy = keeper.options.policy_of(tool, record.call.name)
+            record.wording = _livekit.reply_templates(self)
+            tool, mock = _Run(keeper, record, run_ctx, self, tool, mock).as_tool(), None
+        return await super().execute(tool=tool, run_ctx=run_ctx, raw_arguments=raw_arguments, mock=mock)
 
     async def _enqueue_reply(self, ctx: RunContext[Any], items: list[ChatItem], **kwargs: Any) -> None:
         keeper = keeper_of(ctx.session)
@@ -64,7 +65,12 @@ class SafeToolExecutor(ToolExecutor):
             return
         # releases that let a tool report silently say so on the output
         tell = getattr(items[-1], "reply_required", True)
-        delivery = keeper.progressed(record, cast("list[CallItem]", items), tell=tell)
+        try:
+            delivery = keeper.progressed(record, cast("list[CallItem]", items), tell=tell)
+        except Exception:
+            telemetry.report_failure("record a late result", call_id=record.call_id)
+            await super()._enqueue_reply(ctx, items, **kwargs)
+            return
         if delivery is not None:
             self._reply_task = delivery  # `RunContext.foreground` waits for it
 
@@ -102,7 +108,8 @@ class _Run:
     async def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         name = self.record.call.name
         body = self.record.body = Body(name, _code_of(self.tool), _comparable(args, kwargs))
-        self.keeper.runs.started(self.record, self.ctx, self.executor, self.tool.info.flags)
+        with telemetry.guarded("note that a tool runs", call_id=self.record.call_id):
+            self.keeper.runs.started(self.record, self.ctx, self.executor, self.tool.info.flags)
         with _outcome_of(body):
             stand_in = await self._stand_in()
             if stand_in is not None:
@@ -190,7 +197,10 @@ def _comparable(args: tuple[Any, ...], kwargs: dict[str, Any]) -> object:
     """Validated arguments as they are now: a tool may change what it is given."""
     given = [arg for arg in args if not isinstance(arg, RunContext)]
     named = {name: arg for name, arg in kwargs.items() if not isinstance(arg, RunContext)}
-    return copy.deepcopy((given, named))
+    try:
+        return copy.deepcopy((given, named))
+    except Exception:  # of a type of the application's own: compared as it is then
+        return given, named
 
 
 def _agent_in(result: object) -> Agent | None:

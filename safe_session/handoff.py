@@ -121,7 +121,7 @@ class Handoffs:
         self._expect(activity)
 
     def take(self, activity: AgentActivity) -> AgentActivity:
-        """Livekit is about to start or resume `activity`, or the one that was promised for its agent."""
+        """livekit is about to start or resume `activity`, or the one that was promised for its agent."""
         if self._promised and self._promised[0].agent is activity.agent:
             activity = self._promised[0]
         self._expect(activity)

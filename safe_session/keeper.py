@@ -100,16 +100,17 @@ class CallKeeper:
     def end_inference(self, inference: Inference, *, over: Over) -> None:
         """The step that the inference decided is over: what it left open is settled."""
         inference.over = over
-        returned = [r for r in self.ledger if r.inference is inference and _returned_agent(r)]
+        returned = [record for record in inference.calls if _returned_agent(record)]
         for record in returned:
             self._settle_handoff(record, over if len(returned) == 1 else "ambiguous")
 
     def _listen(self, speech: SpeechHandle, agent: Agent) -> None:
         def on_item(item: ChatItem) -> None:
-            if isinstance(item, FunctionCall):
-                self.ledger.begin(item, agent, speech.id)
-            elif isinstance(item, FunctionCallOutput):
-                self.answered(item, agent, speech)
+            with telemetry.guarded("keep a call", speech_id=speech.id):
+                if isinstance(item, FunctionCall):
+                    self.ledger.begin(item, agent, speech.id)
+                elif isinstance(item, FunctionCallOutput):
+                    self.answered(item, agent, speech)
 
         _livekit.on_item_added(speech, on_item)
         self.runs.release_when_interrupted(speech)
@@ -118,7 +119,7 @@ class CallKeeper:
     # -- calls
 
     def answered(self, output: FunctionCallOutput, owner: Agent, speech: SpeechHandle) -> None:
-        """Livekit reports the output of a call: its ending, or its first progress."""
+        """livekit reports the output of a call: its ending, or its first progress."""
         record = self.ledger.get(output.call_id)
         if record is None or (record.ended and not is_stand_in(record.items[-1])):
             # livekit starts no tool for an unknown name or unreadable arguments, and names no call
@@ -250,7 +251,7 @@ class CallKeeper:
         self._session.update_agent(agent)
 
     def _settle_handoff(self, record: CallRecord, why: Literal["ambiguous"] | Over) -> None:
-        """Livekit did not hand over in the call's own step: give the handoff up, or apply it."""
+        """livekit did not hand over in the call's own step: give the handoff up, or apply it."""
         agent = _returned_agent(record)
         if agent is None:
             return

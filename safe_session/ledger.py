@@ -38,6 +38,7 @@ class Inference:
         began: when it began.
         since: calls that ended after this moment (seconds since the epoch) may be lacking in its context.
         shown: the ids of the calls that it was shown, of those that were not settled when it began.
+        calls: those that it made.
         over: how its step ended, or None while that goes on; its tools may outlast it.
 
     """
@@ -46,6 +47,7 @@ class Inference:
     began: int
     since: float
     shown: frozenset[str]
+    calls: list[CallRecord] = field(default_factory=list["CallRecord"])
     over: Over | None = None
 
 
@@ -192,9 +194,10 @@ class CallLedger:
 
     def begin(self, call: FunctionCall, owner: Agent, speech_id: str) -> CallRecord:
         """A call begins."""
-        record = CallRecord(
-            call, owner, speech_id, self._inferences.get(speech_id), next(self._clock), audience={owner}
-        )
+        inference = self._inferences.get(speech_id)
+        record = CallRecord(call, owner, speech_id, inference, next(self._clock), audience={owner})
+        if inference is not None:
+            inference.calls.append(record)
         self._unfinished[call.call_id] = record
         return record
 

@@ -7,6 +7,7 @@ OpenTelemetry one, with the event's name and the tool's as attributes.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from typing import TYPE_CHECKING, Any, cast
 
@@ -14,6 +15,8 @@ import structlog
 from opentelemetry import metrics
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
+
     from .events import SafeEvent
 
 logger: structlog.stdlib.BoundLogger = cast(
@@ -41,7 +44,16 @@ def report(event: SafeEvent) -> None:
     _decisions.add(1, {"decision": event.type, "tool": event.tool})
 
 
-def report_failure(what: str, **fields: Any) -> None:
-    """Log a failure in our own layer, with the exception being handled; the call goes on without us."""
-    fields["failed_to"] = what
+@contextlib.contextmanager
+def guarded(failed_to: str, **fields: Any) -> Generator[None]:
+    """Log an exception as a failure in our own layer, and go on without what was to be done."""
+    try:
+        yield
+    except Exception:
+        report_failure(failed_to, **fields)
+
+
+def report_failure(failed_to: str, **fields: Any) -> None:
+    """Log the exception being handled as a failure in our own layer."""
+    fields["failed_to"] = failed_to
     logger.error("safe_session failed; livekit's own behaviour goes on", exc_info=True, **fields)  # noqa: LOG014
