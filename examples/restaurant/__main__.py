@@ -1,0 +1,107 @@
+"""The restaurant on the terminal: `python -m examples.restaurant --help`."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import sys
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+
+from livekit.agents import AgentSession
+from rich.console import Console
+
+from safe_session import SafeAgentSession
+from safe_session.testing import run
+
+from .chat import chat_on_terminal
+from .replay import draw
+from .replay.callfile import CALLS, load
+from .replay.happened import Happened
+from .replay.nodes import FileError
+from .replay.play import play
+
+KEPT, NOT_KEPT, BAD_FILE, STOPPED = 0, 1, 2, 130
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = _arguments().parse_args(arguments)
+    _set_up_logging(verbose=options.verbose)
+    try:
+        return options.run(options)
+    except FileError as error:
+        print(error, file=sys.stderr)
+        return BAD_FILE
+    except KeyboardInterrupt:
+        return STOPPED
+
+
+def demo(options: argparse.Namespace) -> int:
+    """Play the two reports that the package comes from."""
+    return max(_play(path, options) for path in (CALLS / "report-3702.yaml", CALLS / "report-7632.yaml"))
+
+
+def replay(options: argparse.Namespace) -> int:
+    """Play one file."""
+    return _play(options.file, options)
+
+
+def chat(options: argparse.Namespace) -> int:
+    """Talk to the host."""
+    chat_on_terminal(options.book)
+    return KEPT
+
+
+def _play(path: Path, options: argparse.Namespace) -> int:
+    """Play a call on both session classes and draw it. 0 if all went well on the safe one."""
+    call = load(path)
+    out, progress = draw.console(), draw.console(stderr=True)
+    played: list[Happened] = []
+    for session_class in (AgentSession, SafeAgentSession):
+        with _progress(progress, f"playing {path.name} on {session_class.__name__} …"):
+            played.append(run(play(call, session_class), virtual=not options.real_time))
+    plain, safe = played
+    out.print(draw.title(call))
+    for happened in played:
+        out.print(draw.drawing(happened, out.width, seconds=max(plain.seconds, safe.seconds)))
+    out.print(draw.difference(plain, safe))
+    return NOT_KEPT if safe.wrong else KEPT
+
+
+def _progress(console: Console, what: str) -> AbstractContextManager[object]:
+    if console.is_terminal:
+        return console.status(what)
+    console.print(what)
+    return nullcontext()
+
+
+def _set_up_logging(*, verbose: bool) -> None:
+    if verbose:
+        logging.basicConfig(level=logging.DEBUG, format="%(levelname)s %(name)s: %(message)s")
+    else:
+        logging.getLogger().addHandler(logging.NullHandler())  # or Python prints warnings to stderr
+
+
+def _arguments() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m examples.restaurant",
+        description="A restaurant's telephone, on livekit-agents' AgentSession and on SafeAgentSession.",
+        epilog="Without a command, plays the calls of reports #3702 and #7632. "
+        "Exit code: 0 if SafeAgentSession did as expected, 1 if not, 2 if a file is not as it should be.",
+    )
+    parser.set_defaults(run=demo, real_time=False)
+    parser.add_argument("--verbose", action="store_true", help="show what livekit-agents logs, on stderr")
+    commands = parser.add_subparsers(metavar="command")
+    player = commands.add_parser("replay", help="play a call that is written down in a file")
+    player.add_argument("file", type=Path, metavar="FILE", help=f"see {CALLS.name}/README.md for the format")
+    player.add_argument("--real-time", action="store_true", help="take as long as the call takes")
+    player.set_defaults(run=replay)
+    talker = commands.add_parser("chat", help="talk to the host; type while it speaks to interrupt it")
+    talker.add_argument("--book", type=Path, metavar="FILE", help="keep the reservations in this SQLite file")
+    talker.set_defaults(run=chat)
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,126 @@
+"""The host: takes, changes and cancels reservations."""
+
+from __future__ import annotations
+
+from livekit.agents import Agent, ToolError, function_tool
+
+from ..book import BookError
+from ..menu import ALLERGENS
+from ..restaurant import Context
+from .manager import Manager
+
+INSTRUCTIONS = """You are the host of Bamboo House, a restaurant, on the telephone.
+Answer in the caller's language, in one or two short sentences.
+Look for a table before you offer one. Once the caller agrees, make the reservation and send the
+confirmation in one step. Never make a reservation that you have already made, or are making."""
+
+
+class Host(Agent):
+    """Answers first. Every tool works on the restaurant that the session carries."""
+
+    def __init__(self) -> None:
+        super().__init__(instructions=INSTRUCTIONS)
+
+    async def on_enter(self) -> None:
+        self.session.generate_reply(instructions="Greet the caller.")
+
+    @function_tool
+    async def find_table(self, ctx: Context, day: str, time: str, people: int) -> str:
+        """Look in the calendar for a free table.
+
+        Args:
+            day: Day of the week, in English, such as Friday.
+            time: Time of day, such as 19:00.
+            people: Size of the party.
+        """
+        async with ctx.userdata.at_work(ctx):
+            free = ctx.userdata.book.seats_left(day, time) >= people
+        table = f"table for {people} on {day} at {time}"
+        return f"There is a free {table}." if free else f"There is no free {table}."
+
+    @function_tool
+    async def create_reservation(self, ctx: Context, name: str, day: str, time: str, people: int) -> str:
+        """Make a reservation. Only once the caller has agreed.
+
+        Args:
+            name: The caller's name.
+            day: Day of the week, in English, such as Friday.
+            time: Time of day, such as 19:00.
+            people: Size of the party.
+        """
+        async with ctx.userdata.at_work(ctx):
+            try:
+                made = ctx.userdata.book.create(name=name, day=day, time=time, people=people)
+            except BookError as error:
+                raise ToolError(str(error)) from None
+        return f"Reserved: {made}."
+
+    @function_tool
+    async def change_reservation(
+        self,
+        ctx: Context,
+        order: str,
+        day: str | None = None,
+        time: str | None = None,
+        people: int | None = None,
+    ) -> str:
+        """Change the day, the time or the size of a reservation.
+
+        Args:
+            order: The order number, such as 047, or the name it is under.
+            day: The new day of the week, if it changes.
+            time: The new time of day, if it changes.
+            people: The new size of the party, if it changes.
+        """
+        async with ctx.userdata.at_work(ctx):
+            try:
+                changed = ctx.userdata.book.change(order, day=day, time=time, people=people)
+            except BookError as error:
+                raise ToolError(str(error)) from None
+        return f"Changed: {changed}."
+
+    @function_tool
+    async def cancel_reservation(self, ctx: Context, order: str) -> str:
+        """Cancel a reservation.
+
+        Args:
+            order: The order number, such as 047, or the name it is under.
+        """
+        async with ctx.userdata.at_work(ctx):
+            try:
+                cancelled = ctx.userdata.book.cancel(order)
+            except BookError as error:
+                raise ToolError(str(error)) from None
+        return f"Cancelled: {cancelled}."
+
+    @function_tool
+    async def send_confirmation(self, ctx: Context, name: str) -> str:
+        """Send the caller a text message with the reservations under their name.
+
+        Args:
+            name: The caller's name.
+        """
+        async with ctx.userdata.at_work(ctx):
+            orders = [r.order for r in ctx.userdata.book.standing() if r.name == name]
+        if not orders:
+            raise ToolError(f"there is no reservation under {name!r} to confirm")
+        return f"Text message sent, with order {', '.join(orders)}."
+
+    @function_tool
+    async def check_allergens(self, ctx: Context, dish: str) -> str:
+        """Ask the kitchen what is in a dish. The answer comes later; talk on meanwhile.
+
+        Args:
+            dish: The dish, as the caller names it.
+        """
+        await ctx.update(f"The kitchen was asked what is in {dish}.")
+        async with ctx.userdata.at_work(ctx):
+            if (allergens := ALLERGENS.get(dish.casefold())) is None:
+                raise ToolError(f"{dish!r} is not on the menu")
+        return f"The kitchen says: {dish} contains {', '.join(allergens)}."
+
+    @function_tool
+    async def transfer_to_manager(self, ctx: Context) -> Agent:
+        """Hand the caller over to the manager. Only if the caller asks for it."""
+        async with ctx.userdata.at_work(ctx):
+            return Manager(chat_ctx=self.chat_ctx)

@@ -1,0 +1,127 @@
+"""A call written down in a file. `calls/README.md` describes the format."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, get_args
+
+from ..restaurant import DURATIONS
+from .nodes import Node, read_yaml
+
+CALLS = Path(__file__).parents[1] / "calls"
+
+MOMENTS = (
+    "agent speaks",
+    "agent stops",
+    "all is quiet",
+    *(f"{tool} {moment}" for tool in DURATIONS for moment in ("starts", "ends")),
+)
+Action = Literal["says", "types", "hangs up"]
+ACTIONS: tuple[Action, ...] = get_args(Action)
+
+
+@dataclass(frozen=True)
+class Step:
+    """Something that the caller does, and when.
+
+    Attributes:
+        at: Seconds after the call began; or None, and `moment` says when.
+        moment: One of `MOMENTS`, the next time that it comes after the step before.
+        after: Seconds after that moment.
+        action: What the caller does.
+        words: What the caller says or types.
+    """
+
+    action: Action
+    words: str = ""
+    at: float | None = None
+    moment: str | None = None
+    after: float = 0.0
+
+
+@dataclass(frozen=True)
+class Expect:
+    """What must be true after the call.
+
+    Attributes:
+        orders: How many reservations stand in the book.
+        told: Words that the caller must have heard.
+        kept: Tools whose results must be in the session's history.
+        errors: How many errors livekit-agents may have logged.
+    """
+
+    orders: int | None = None
+    told: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
+    errors: int | None = None
+
+
+@dataclass(frozen=True)
+class CallFile:
+    """A call: what the caller does, how long the tools take, and what must come of it."""
+
+    path: Path
+    title: str
+    report: str
+    durations: Mapping[str, float]
+    timeline: tuple[Step, ...]
+    expect: Expect
+
+
+def load(path: Path) -> CallFile:
+    """Read a call.
+
+    Raises:
+        FileError: The file is not as it should be; the message names the line.
+    """
+    document = read_yaml(path)
+    call = document.mapping(("title", "report", "durations", "timeline", "expect"))
+    if "timeline" not in call:
+        raise document.error("a call needs a timeline")
+    return CallFile(
+        path=path,
+        title=call.take("title", Node.text, path.stem),
+        report=call.take("report", Node.text, ""),
+        durations={**DURATIONS, **call.take("durations", _durations, {})},
+        timeline=tuple(_step(item) for item in call["timeline"].items()),
+        expect=call.take("expect", _expect, Expect()),
+    )
+
+
+def _durations(node: Node) -> dict[str, float]:
+    return {tool: seconds.number() for tool, seconds in node.mapping(tuple(DURATIONS), "tool").items()}
+
+
+def _step(node: Node) -> Step:
+    step = node.mapping(("at", "when", "after", *ACTIONS))
+    actions: list[Action] = [action for action in ACTIONS if step.get(action)]
+    if len(actions) != 1:
+        raise node.error(f"a step needs one action, of: {', '.join(ACTIONS)}")
+    action = actions[0]
+    if ("at" in step) == ("when" in step):
+        raise node.error("a step needs either 'at' (seconds) or 'when' (a moment)")
+    if "after" in step and "at" in step:
+        raise step["after"].error("'after' goes with 'when', not with 'at'")
+    return Step(
+        action=action,
+        words="" if action == "hangs up" and step[action].true() else step[action].text(),
+        at=step.take("at", Node.number, None),
+        moment=step.take("when", lambda when: when.one_of(MOMENTS, "moment"), None),
+        after=step.take("after", Node.number, 0.0),
+    )
+
+
+def _expect(node: Node) -> Expect:
+    expect = node.mapping(("orders", "told", "kept", "errors"))
+    return Expect(
+        orders=expect.take("orders", Node.whole_number, None),
+        told=expect.take("told", lambda told: tuple(words.text() for words in told.items()), ()),
+        kept=expect.take("kept", _tools, ()),
+        errors=expect.take("errors", Node.whole_number, None),
+    )
+
+
+def _tools(node: Node) -> tuple[str, ...]:
+    return tuple(item.one_of(tuple(DURATIONS), "tool") for item in node.items())

@@ -1,0 +1,102 @@
+"""Plays a recorded call on a session class."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from typing import Any
+
+from livekit.agents import AgentSession
+
+from safe_session.testing import Line, ScriptedModel
+
+from ..agents import Host
+from ..model import decide
+from ..restaurant import Restaurant, Work
+from .callfile import CallFile, Step
+from .happened import Happened
+from .moments import Moments
+from .record import Recorder, errors_logged
+
+PATIENCE = 60.0  # seconds to wait for a moment that may never come
+
+
+async def play(call: CallFile, session_class: type[AgentSession[Any]]) -> Happened:
+    """Play a call to its end, and tell what happened."""
+    happened = Happened(call, session_class.__name__)
+    with errors_logged(happened):
+        await _Play(happened, session_class).through()
+    return happened
+
+
+class _Play:
+    """One call under way: does what the caller does, when it is time."""
+
+    def __init__(self, happened: Happened, session_class: type[AgentSession[Any]]) -> None:
+        self.call = call = happened.call
+        self.moments = Moments()
+        self.restaurant = Restaurant(durations=call.durations, noticed=self._on_work)
+        self.line = Line(words_per_second=_words_per_second(call))
+        self.record = Recorder(happened, decide)
+        self.session = session_class(
+            llm=ScriptedModel(self.record.decide), userdata=self.restaurant, **self.line.options()
+        )
+        self.line.speaker.on("playback_started", lambda _: self.moments.happened("agent speaks"))
+        self.line.speaker.on("playback_finished", lambda _: self.moments.happened("agent stops"))
+
+    async def through(self) -> None:
+        self.line.connect(self.session)
+        self.record.listen(self.session)
+        await self.session.start(Host())
+        try:
+            await self._follow_the_file()
+        finally:
+            await self.session.aclose()
+            self.record.sum_up(self.session, self.line, self.restaurant)
+            self.restaurant.book.close()
+
+    async def _follow_the_file(self) -> None:
+        for step in self.call.timeline:
+            try:
+                await asyncio.wait_for(self._time_of(step), PATIENCE)
+            except asyncio.TimeoutError:
+                self.record.happened.missed.append(f"the caller waited in vain for {step.moment!r}")
+                return
+            if step.action == "hangs up":
+                return
+            await (self._say if step.action == "says" else self._type)(step.words)
+        await self._quiet()
+
+    async def _time_of(self, step: Step) -> None:
+        if step.moment is None:
+            await asyncio.sleep(max(0.0, (step.at or 0.0) - self.record.clock()))
+            return
+        await (self._quiet() if step.moment == "all is quiet" else self.moments.next(step.moment))
+        await asyncio.sleep(step.after)
+
+    async def _say(self, words: str) -> None:
+        began = self.record.clock()
+        await self.line.caller.say(words)
+        self.record.caller_said(words, began)
+
+    async def _type(self, words: str) -> None:
+        self.record.caller_said(words, self.record.clock(), typed=True)
+        await self.session.interrupt()
+        self.session.generate_reply(user_input=words)
+
+    async def _quiet(self) -> None:
+        """Wait until nobody speaks, no tool runs, and nothing more comes of the last one."""
+        await self.line.quiet(settle=0.3)
+        while running := self.record.running:
+            await self.moments.next(f"{running[0].tool} ends")
+            await self.line.quiet(settle=0.3)
+
+    def _on_work(self, work: Work) -> None:
+        self.record.worked(work)
+        self.moments.happened(f"{work.tool} {'starts' if work.ended is None else 'ends'}")
+
+
+def _words_per_second(call: CallFile) -> float:
+    """A Chinese character counts as a word; five of them take a second."""
+    chinese = any(re.search(r"[\u4e00-\u9fff]", step.words) for step in call.timeline)
+    return 5.0 if chinese else 3.0

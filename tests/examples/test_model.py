@@ -1,0 +1,258 @@
+"""What the offline model decides from the context that it is shown, in both languages."""
+
+import json
+
+import pytest
+from livekit.agents import ChatContext
+from livekit.agents.llm import FunctionCall, FunctionCallOutput
+
+from examples.restaurant.model import decide
+from examples.restaurant.model.ears import hear
+
+RUNNING = "The tool call is still in progress."
+
+
+def caller(text):
+    return ("user", text)
+
+
+def agent(text):
+    return ("assistant", text)
+
+
+def context(*items) -> ChatContext:
+    """Messages are (role, text); calls are (tool, arguments), or (tool, arguments, output)."""
+    shown = ChatContext.empty()
+    for number, item in enumerate(items):
+        if item[0] in {"user", "assistant", "system"}:
+            shown.add_message(role=item[0], content=item[1])
+            continue
+        tool, arguments, *output = item
+        shown.items.append(FunctionCall(call_id=f"c{number}", name=tool, arguments=json.dumps(arguments)))
+        for text in output:
+            failed = text.startswith("!")
+            shown.items.append(
+                FunctionCallOutput(call_id=f"c{number}", name=tool, output=text.strip("!"), is_error=failed)
+            )
+    return shown
+
+
+def calls(*items):
+    return [(call.name, call.arguments) for call in decide(context(*items)).calls]
+
+
+ASKED = {
+    "zh": caller("你好，我姓王，周五晚上七点，四位，有桌子吗？"),
+    "en": caller("Hello, my name is Wang. Have you got a table for four on Friday at seven?"),
+}
+AGREED = {"zh": caller("改成六位，就这样订吧。"), "en": caller("Make it six, please. Yes, book it.")}
+CHECKED = {"zh": caller("是六位，对吧？"), "en": caller("Six people, right?")}
+NAME = {"zh": "王", "en": "Wang"}
+
+FOUR = {"day": "Friday", "time": "19:00", "people": 4}
+SIX = {**FOUR, "people": 6}
+FOUND = ("find_table", FOUR, "There is a free table for 4 on Friday at 19:00.")
+
+languages = pytest.mark.parametrize("language", ["zh", "en"])
+
+
+def made(language, *output):
+    return ("create_reservation", {"name": NAME[language], **SIX}, *output)
+
+
+def reserved(language):
+    return made(language, f"Reserved: order 047, {NAME[language]}, Friday 19:00, 6 people.")
+
+
+def sent(language, *output):
+    return ("send_confirmation", {"name": NAME[language]}, *output)
+
+
+@languages
+def test_a_table_is_looked_for_first(language):
+    assert calls(ASKED[language]) == [("find_table", FOUR)]
+
+
+@languages
+def test_a_table_found_is_offered(language):
+    answer = decide(context(ASKED[language], FOUND))
+    assert not answer.calls
+    assert (
+        answer.text
+        == {
+            "zh": "周五晚上七点有四位的桌子，要为您订下吗？",
+            "en": "There is a table for four on Friday at 7 pm. Shall I book it? ",
+        }[language]
+    )
+
+
+@languages
+def test_it_is_booked_and_confirmed_in_one_step(language):
+    assert calls(ASKED[language], FOUND, agent("…"), AGREED[language]) == [
+        ("create_reservation", {"name": NAME[language], **SIX}),
+        ("send_confirmation", {"name": NAME[language]}),
+    ]
+
+
+@languages
+def test_what_is_not_shown_is_not_known(language):
+    """This is how one order becomes two."""
+    before = (ASKED[language], FOUND, agent("…"), AGREED[language], agent("…"))
+    assert len(calls(*before, CHECKED[language])) == 2
+    assert calls(*before, sent(language, RUNNING), CHECKED[language]) == [made(language)]
+
+
+@languages
+@pytest.mark.parametrize("confirmation", [(), (RUNNING,), ("Text message sent, with order 047.",)])
+def test_what_is_shown_is_told_and_not_done_again(language, confirmation):
+    before = (ASKED[language], FOUND, agent("…"), AGREED[language], agent("…"), reserved(language))
+    answer = decide(context(*before, sent(language, *confirmation), CHECKED[language]))
+    assert not answer.calls
+    assert "047" in answer.text
+    assert {"zh": "六位", "en": "six people"}[language] in answer.text
+
+
+@languages
+@pytest.mark.parametrize("output", [(), (RUNNING,)])
+def test_a_reservation_being_made_is_not_made_again(language, output):
+    before = (ASKED[language], FOUND, agent("…"), AGREED[language], made(language, *output))
+    answer = decide(context(*before, sent(language), CHECKED[language]))
+    assert not answer.calls
+    assert {"zh": "正在登记", "en": "right now"}[language] in answer.text
+
+
+@languages
+def test_a_result_is_told_once(language):
+    before = (
+        ASKED[language],
+        FOUND,
+        agent("…"),
+        AGREED[language],
+        reserved(language),
+        sent(language, "sent"),
+    )
+    told = decide(context(*before)).text
+    assert "047" in told
+    assert decide(context(*before, agent(told))).text == ""
+
+
+@languages
+def test_a_failure_is_told_and_not_tried_again(language):
+    failed = made(language, "!there is no table for 6 on Friday at 19:00")
+    answer = decide(
+        context(ASKED[language], FOUND, agent("…"), AGREED[language], failed, sent(language, "!none"))
+    )
+    assert not answer.calls
+    assert "there is no table for 6" in answer.text
+
+
+@pytest.mark.parametrize(
+    ("words", "call"),
+    [
+        ("改成五位", ("change_reservation", {"order": "047", "people": 5})),
+        ("Change it to eight o'clock, please.", ("change_reservation", {"order": "047", "time": "20:00"})),
+        ("换成星期天，五个人", ("change_reservation", {"order": "047", "day": "Sunday", "people": 5})),
+        ("请取消", ("cancel_reservation", {"order": "047"})),
+        ("Please cancel order 048.", ("cancel_reservation", {"order": "048"})),
+    ],
+)
+def test_a_reservation_is_changed_or_cancelled(words, call):
+    before = (ASKED["zh"], FOUND, agent("…"), AGREED["zh"], reserved("zh"), sent("zh", "sent"), agent("…"))
+    assert calls(*before, caller(words)) == [call]
+
+
+@pytest.mark.parametrize(
+    ("words", "call"),
+    [
+        ("Cancel reservation number 47.", ("cancel_reservation", {"order": "047"})),
+        ("请把订单047改成六位", ("change_reservation", {"order": "047", "people": 6})),
+        (
+            "My name is Miller, please change my reservation to Sunday.",
+            ("change_reservation", {"order": "Miller", "day": "Sunday"}),
+        ),
+    ],
+)
+def test_a_reservation_of_an_earlier_call(words, call):
+    assert calls(caller(words)) == [call]
+
+
+@pytest.mark.parametrize(
+    ("words", "asked"),
+    [
+        ("A table for four, please.", "For which day, please? "),
+        ("A table for four on Friday, please.", "At what time, please? "),
+        ("我想订位子，周五晚上七点", "请问几位？"),
+    ],
+)
+def test_what_is_missing_is_asked_for(words, asked):
+    assert decide(context(caller(words))).text == asked
+
+
+def test_the_name_is_asked_for_and_then_it_is_booked():
+    before = (caller("周五晚上七点，四位，有桌子吗？"), FOUND, agent("…"), caller("好的"))
+    assert decide(context(*before)).text == "请问您贵姓？"
+    create, _ = calls(*before, agent("请问您贵姓？"), caller("我姓王"))
+    assert create == ("create_reservation", {"name": "王", **FOUR})
+
+
+def test_the_kitchen_is_asked_and_the_caller_handed_over_in_one_step():
+    words = "Are there peanuts in the Kung Pao chicken? And may I speak to the manager?"
+    assert calls(caller(words)) == [
+        ("check_allergens", {"dish": "kung pao chicken"}),
+        ("transfer_to_manager", {}),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("dish", "told"),
+    [
+        ("kung pao chicken", "The kitchen says that the kung pao chicken contains peanuts, soy. "),
+        ("宫保鸡丁", "厨房说，宫保鸡丁含有花生和大豆。"),
+    ],
+)
+def test_a_late_result_is_told(dish, told):
+    asked = ("check_allergens", {"dish": dish}, f"The tool has updated. {RUNNING}")
+    late = ("check_allergens", {"dish": dish}, f"The kitchen says: {dish} contains peanuts, soy.")
+    assert decide(context(caller(dish), asked, agent("…"), late, ("system", "New results."))).text == told
+
+
+def test_each_agent_greets_once():
+    assert "Bamboo House" in decide(context()).text
+    manager = ("system", "You are the manager of Bamboo House")
+    greeting = decide(
+        context(manager, caller("经理"), ("transfer_to_manager", {}, ""), agent("我为您转接。"))
+    ).text
+    assert greeting == "您好，我是经理，请问有什么可以帮您？"
+
+
+@pytest.mark.parametrize(
+    ("words", "heard"),
+    [
+        ("六位", {"people": 6}),
+        ("我们六个人", {"people": 6}),
+        ("12位", {"people": 12}),
+        ("十二个人", {"people": 12}),
+        ("两位", {"people": 2}),
+        ("six people", {"people": 6}),
+        ("a party of six", {"people": 6}),
+        ("there are 6 of us", {"people": 6}),
+        ("make it six", {"people": 6}),
+        ("make it seven pm", {"people": None, "time": "19:00"}),
+        ("晚上七点半", {"time": "19:30"}),
+        ("上午十一点", {"time": "11:00"}),
+        ("at half past seven", {"time": "19:30"}),
+        ("at 7:45", {"time": "19:45"}),
+        ("19:30", {"time": "19:30"}),
+        ("8 pm", {"time": "20:00"}),
+        ("twelve o'clock", {"time": "12:00"}),
+        ("星期天", {"day": "Sunday"}),
+        ("on friday", {"day": "Friday"}),
+        ("我叫李小龙", {"name": "李小龙"}),
+        ("under Miller", {"name": "Miller"}),
+        ("订单47", {"order": "047"}),
+        ("好的，订吧", {"agrees": True}),
+        ("是六位，对吧？", {"agrees": False, "checks": True}),
+    ],
+)
+def test_words_are_understood(words, heard):
+    assert {name: getattr(hear(words), name) for name in heard} == heard
