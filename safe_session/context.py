@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 from livekit.agents.llm import ChatContext, FunctionCall, FunctionCallOutput
 
@@ -43,7 +43,7 @@ class CallContext(ChatContext):
     def insert(self, item: ChatItem | Sequence[ChatItem]) -> None:
         """Insert by time of creation; a tool item that is there already keeps its place."""
         for each in item if isinstance(item, Sequence) else [item]:
-            if not isinstance(each, FunctionCall | FunctionCallOutput):
+            if not _is_call_item(each):
                 super().insert(each)
             elif (place := _place_of(each, self.items)) is None:
                 _insert(each, self)
@@ -76,45 +76,56 @@ def inherit(context: ChatContext, previous: ChatContext, kept: Container[str]) -
     if not shared:
         return False
     for place, item in enumerate(previous.items[shared[0] :], start=shared[0]):
-        if isinstance(item, FunctionCall | FunctionCallOutput) and (place > shared[-1] or item.name in kept):
+        if _is_call_item(item) and (place > shared[-1] or item.name in kept):
             context.insert(item)
     return True
 
 
 def show(
-    context: ChatContext, agent: Agent, unsettled: Sequence[CallRecord], settled: Sequence[CallRecord]
+    context: ChatContext, agent: Agent, records: Sequence[CallRecord], *, marked: bool
 ) -> tuple[ChatContext, list[CallRecord], list[CallRecord]]:
     """What an inference of `agent` is shown: `context`, and what it must know and lacks.
 
     Args:
         context: what livekit would show; it is not changed.
         agent: whose inference it is.
-        unsettled: the calls whose ending no inference was shown, and those that run.
-        settled: settled calls that are newer than the context. An older one that is not in the context was
-            trimmed on purpose, and stays out.
+        records: the calls that it must know, and those that it may know: the ones that run, that no inference
+            was shown the ending of, or that are newer than the context. An older one that is not in the
+            context was trimmed on purpose, and stays out.
+        marked: whether the context may hold calls as running that have ended since.
 
     Returns:
         The context to show, the calls that it holds of those given, and those of them that it lacked.
-
     """
+    if not marked and _holds_all(context, records):
+        return context, list(records), []
     seen = ChatContext([item for item in context.items if not item.id.endswith(_MARKER)])
     present = {item.id for item in seen.items}
-    for item in seen.items:
-        if isinstance(item, FunctionCall | FunctionCallOutput):
-            present |= {item.call_id, _stand_in_id(item.type, item.call_id)}
+    present.update(_stand_in_id(i.type, i.call_id) for i in seen.items if _is_call_item(i))
     shown: list[CallRecord] = []
     lacked: list[CallRecord] = []
-    for record in (*unsettled, *settled):
-        if record.ended and agent not in record.audience and record.call_id not in present:
+    for record in records:
+        missing = [item for item in record.items or marker_of(record) if item.id not in present]
+        if record.ended and agent not in record.audience and len(missing) == len(record.items):
             continue  # another agent's, of which this one was told nothing
         shown.append(record)
-        items = record.items or ([] if record.call_id in present else marker_of(record))
-        missing = [item for item in items if item.id not in present]
         if missing:
             lacked.append(record)
         for item in missing:
             _insert(item, seen)
     return seen, shown, lacked
+
+
+def _holds_all(context: ChatContext, records: Sequence[CallRecord]) -> bool:
+    """Whether the context holds what is known of the calls; looked for from the end, where it usually is."""
+    if any(not record.items for record in records):
+        return False
+    sought = {item.id for record in records for item in record.items}
+    for item in reversed(context.items):
+        if not sought:
+            break
+        sought.discard(item.id)
+    return not sought
 
 
 def newest_moment(context: ChatContext) -> float:
@@ -179,6 +190,10 @@ def is_stand_in(item: ChatItem) -> bool:
 
 def _stand_in_id(kind: str, call_id: str) -> str:
     return f"{call_id}/{kind}{_STAND_IN}"
+
+
+def _is_call_item(item: ChatItem) -> TypeGuard[CallItem]:
+    return isinstance(item, FunctionCall | FunctionCallOutput)
 
 
 def _insert(item: FunctionCall | FunctionCallOutput, context: ChatContext) -> None:

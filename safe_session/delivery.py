@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from livekit.agents import NOT_GIVEN
 
@@ -138,9 +138,12 @@ class Delivery:
             self._make_known(late, activity.agent)
         if told := [late for late in results if late.output is not None]:
             self._reply(activity, told)
-        for late in results:
-            if late.handoff is not None:
-                self._keeper.apply_handoff(late.record, late.handoff)
+        handing_over = [late for late in results if late.handoff is not None]
+        for late in handing_over[:1]:
+            self._keeper.apply_handoff(late.record, cast("Agent", late.handoff))
+        for late in handing_over[1:]:
+            late.output = None  # told; its agent leaves by the first one's, so the route is another now
+            self._waiting.append(late)
 
     def _make_known(self, late: LateResult, agent: Agent) -> None:
         """Whoever tells a result knows it from then on (G7)."""

@@ -47,7 +47,7 @@ class SafeToolExecutor(ToolExecutor):
     ) -> Any:
         """Run `tool`, unless an earlier call stands for this one."""
         keeper = keeper_of(run_ctx.session)  # a plain session may use the same toolset
-        record = keeper.ledger.get(run_ctx.function_call.call_id) if keeper else None
+        record = keeper.ledger.of(run_ctx.function_call) if keeper else None
         if keeper is None or record is None:
             return await super().execute(tool=tool, run_ctx=run_ctx, raw_arguments=raw_arguments, mock=mock)
         with telemetry.guarded("watch a tool", tool=record.call.name, call_id=record.call_id):
@@ -59,7 +59,7 @@ class SafeToolExecutor(ToolExecutor):
 
     async def _enqueue_reply(self, ctx: RunContext[Any], items: list[ChatItem], **kwargs: Any) -> None:
         keeper = keeper_of(ctx.session)
-        record = keeper.ledger.get(ctx.function_call.call_id) if keeper else None
+        record = keeper.ledger.of(ctx.function_call) if keeper else None
         if keeper is None or record is None:
             await super()._enqueue_reply(ctx, items, **kwargs)
             return

@@ -89,10 +89,11 @@ class CallKeeper:
             self._listen(speech, agent)
         # livekit makes a later step's context from that of the first, so it is no newer in what it holds
         since = previous.since if previous is not None else newest_moment(context)
-        unsettled, settled = self.ledger.unsettled(), self.ledger.settled_after(since)
+        records = [*self.ledger.unsettled(), *self.ledger.settled_after(since)]
+        marked = previous is not None and bool(previous.shown)
         shown: list[CallRecord] = []
-        if unsettled or settled or (previous is not None and previous.shown):
-            context, shown, lacked = show(context, agent, unsettled, settled)
+        if records or marked:
+            context, shown, lacked = show(context, agent, records, marked=marked)
             for record in lacked:
                 self.announce(CallShown, record, shown_to=agent.id, as_running=not record.ended)
         return self.ledger.begin_inference(speech.id, agent, since, shown), context

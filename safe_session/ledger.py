@@ -37,7 +37,7 @@ class Inference:
         agent: whose inference it is.
         began: when it began.
         since: calls that ended after this moment (seconds since the epoch) may be lacking in its context.
-        shown: the ids of the calls that it was shown, of those that were not settled when it began.
+        shown: the calls that it was shown, of those that were not settled when it began.
         calls: those that it made.
         over: how its step ended, or None while that goes on; its tools may outlast it.
 
@@ -46,7 +46,7 @@ class Inference:
     agent: Agent
     began: int
     since: float
-    shown: frozenset[str]
+    shown: frozenset[CallRecord]
     calls: list[CallRecord] = field(default_factory=list["CallRecord"])
     over: Over | None = None
 
@@ -139,6 +139,7 @@ class CallLedger:
 
     def __init__(self) -> None:
         self._clock = itertools.count(1)
+        # by the id of the call's item, as providers may give one call id several times
         self._unfinished: dict[str, CallRecord] = {}
         self._ended: dict[str, CallRecord] = {}
         self._unsettled: dict[str, CallRecord] = {}
@@ -150,9 +151,17 @@ class CallLedger:
         yield from self._ended.values()
         yield from self._unfinished.values()
 
+    def of(self, call: FunctionCall) -> CallRecord | None:
+        """The record of that very call."""
+        return self._unfinished.get(call.id) or self._ended.get(call.id)
+
     def get(self, call_id: str) -> CallRecord | None:
-        """The newest call of that id."""
-        return self._unfinished.get(call_id) or self._ended.get(call_id)
+        """The newest call of that id; of those that run, one whose tool has ended or never started."""
+        running = [record for record in self._unfinished.values() if record.call_id == call_id]
+        answerable = [r for r in running if r.body is None or r.body.outcome is not None]
+        if running:
+            return (answerable or running)[-1]
+        return next((r for r in reversed(self._ended.values()) if r.call_id == call_id), None)
 
     # -- inferences
 
@@ -160,8 +169,7 @@ class CallLedger:
         self, speech_id: str, agent: Agent, since: float, shown: Sequence[CallRecord]
     ) -> Inference:
         """An inference begins, which is shown these of the calls that are not settled."""
-        ids = frozenset(record.call_id for record in shown)
-        inference = Inference(agent, next(self._clock), since, ids)
+        inference = Inference(agent, next(self._clock), since, frozenset(shown))
         self._inferences[speech_id] = inference
         for record in shown:
             record.audience.add(agent)
@@ -198,7 +206,7 @@ class CallLedger:
         record = CallRecord(call, owner, speech_id, inference, next(self._clock), audience={owner})
         if inference is not None:
             inference.calls.append(record)
-        self._unfinished[call.call_id] = record
+        self._unfinished[call.id] = record
         return record
 
     def release(self, record: CallRecord, items: list[CallItem]) -> None:
@@ -209,10 +217,10 @@ class CallLedger:
     def end(self, record: CallRecord, state: State, items: list[CallItem]) -> None:
         """The call ends; `items` are what contexts hold of it."""
         record.state, record.items = state, items
-        if self._unfinished.get(record.call_id) is record:
-            del self._unfinished[record.call_id]
-        self._ended.pop(record.call_id, None)
-        self._ended[record.call_id] = self._unsettled[record.call_id] = record
+        key = record.call.id
+        self._unfinished.pop(key, None)
+        self._ended.pop(key, None)
+        self._ended[key] = self._unsettled[key] = record
         if len(self._ended) > REMEMBERED_ENDINGS:
             oldest = next(iter(self._ended))
             self._ended.pop(oldest)
@@ -230,15 +238,16 @@ class CallLedger:
 
     def unseen_twin(self, record: CallRecord) -> CallRecord | None:
         """The newest earlier call that `record` repeats without its model knowing of it (G3)."""
-        made_by = record.inference
-        if made_by is None or record.body is None:
+        made_by, body = record.inference, record.body
+        if made_by is None or body is None:
             return None
-        for other in reversed([*self._ended.values(), *self._unfinished.values()]):
+        newest_first = itertools.chain(reversed(self._unfinished.values()), reversed(self._ended.values()))
+        for other in newest_first:
             if (
-                other.call_id not in made_by.shown
+                (other.settled is None or other.settled > made_by.began)
                 and other.inference is not made_by
-                and (other.settled is None or other.settled > made_by.began)
-                and self._stands_for(other, record.body)
+                and other not in made_by.shown
+                and self._stands_for(other, body)
             ):
                 return other
         return None
@@ -257,7 +266,7 @@ class CallLedger:
 
     def _settle(self, record: CallRecord) -> None:
         record.settled = next(self._clock)
-        self._unsettled.pop(record.call_id, None)
+        self._unsettled.pop(record.call.id, None)
 
     @staticmethod
     def _tell_waiting(record: CallRecord) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from livekit.agents import AgentSession, FunctionToolsExecutedEvent
 
-from . import _livekit, telemetry
+from . import _livekit
 from ._livekit import AgentActivity
 from .activity import SafeAgentActivity, mark_handed_over
 from .handoff import HandoffFailedError, is_serving, serving
@@ -78,9 +78,7 @@ class SafeAgentSession(AgentSession[Userdata_T]):
         try:
             activity = AgentActivity(agent, self)
         except Exception:
-            # livekit builds it again in its own task, where it raises the same
-            telemetry.report_failure("build the next activity early", agent_id=agent.id)
-            return
+            return  # livekit builds it again in its own task, where it raises the same, and is logged
         SafeAgentActivity.adopt(activity)
         self.keeper.handoffs.promise(activity)
 

@@ -12,7 +12,8 @@ from ._line import Line
 from ._model import Answer, Call, Inference, ScriptedModel
 from ._realtime import ScriptedRealtimeModel
 from ._realtime_context import Push
-from ._realtime_session import RealtimeInference, ScriptedRealtimeSession
+from ._realtime_server import RealtimeInference
+from ._realtime_session import ScriptedRealtimeSession
 from ._speaker import Speaker, Utterance
 
 __all__ = [

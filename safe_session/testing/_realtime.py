@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ._model import Answer, Decide
     from ._realtime_context import Change
     from ._realtime_generation import Modality
-    from ._realtime_session import RealtimeInference
+    from ._realtime_server import RealtimeInference
 
 
 class ScriptedRealtimeModel(llm.RealtimeModel):

@@ -82,7 +82,7 @@ def test_livekits_own_item_takes_the_place_of_a_stand_in():
 def test_an_ending_that_is_lacking_is_shown():
     context = ChatContext([message()])
     ended = record(call(), output())
-    seen, shown, lacked = show(context, HOST, [ended], [])
+    seen, shown, lacked = show(context, HOST, [ended], marked=True)
     assert kinds(seen) == ["message", *PAIR]
     assert (shown, lacked) == ([ended], [ended])
     assert kinds(context) == ["message"], "the context itself is not changed"
@@ -91,7 +91,7 @@ def test_an_ending_that_is_lacking_is_shown():
 def test_an_ending_that_is_there_is_not_shown_twice():
     made, ended = call(), output()
     known = record(made, ended)
-    seen, shown, lacked = show(ChatContext([message(), made, ended]), HOST, [known], [])
+    seen, shown, lacked = show(ChatContext([message(), made, ended]), HOST, [known], marked=True)
     assert kinds(seen) == ["message", *PAIR]
     assert (shown, lacked) == ([known], [])
 
@@ -100,14 +100,14 @@ def test_an_ending_whose_call_was_a_stand_in_is_not_shown_twice():
     """livekit has put its own call in the place of ours since; the record still has the stand-in."""
     made, ended = call(), output()
     known = record(stand_in_call(ended), ended)
-    seen, _, lacked = show(ChatContext([message(), made, ended]), HOST, [known], [])
+    seen, _, lacked = show(ChatContext([message(), made, ended]), HOST, [known], marked=True)
     assert kinds(seen) == ["message", *PAIR]
     assert lacked == []
 
 
 def test_a_running_call_is_shown_as_running():
     running = record(state="running")
-    seen, shown, lacked = show(ChatContext([message()]), HOST, [running], [])
+    seen, shown, lacked = show(ChatContext([message()]), HOST, [running], marked=True)
     assert kinds(seen) == ["message", *PAIR]
     assert seen.items[-1].output == STILL_RUNNING
     assert (shown, lacked) == ([running], [running])
@@ -115,19 +115,19 @@ def test_a_running_call_is_shown_as_running():
 
 def test_a_marker_gives_way_to_the_ending():
     ended = record(call(), output())
-    seen, _, _ = show(ChatContext([message(), *marker_of(ended)]), HOST, [ended], [])
+    seen, _, _ = show(ChatContext([message(), *marker_of(ended)]), HOST, [ended], marked=True)
     assert [item.output for item in seen.items if item.type == "function_call_output"] == ["047"]
 
 
 def test_the_ending_of_another_agents_call_is_not_shown():
     ended = record(call(), output(), owner=OTHER)
-    seen, shown, lacked = show(ChatContext([message()]), HOST, [ended], [])
+    seen, shown, lacked = show(ChatContext([message()]), HOST, [ended], marked=True)
     assert (kinds(seen), shown, lacked) == (["message"], [], [])
 
 
 def test_another_agents_running_call_is_shown():
     running = record(state="running", owner=OTHER)
-    seen, shown, _ = show(ChatContext([message()]), HOST, [running], [])
+    seen, shown, _ = show(ChatContext([message()]), HOST, [running], marked=True)
     assert (kinds(seen), shown) == (["message", *PAIR], [running])
 
 
