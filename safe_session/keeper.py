@@ -122,6 +122,9 @@ class CallKeeper:
     def answered(self, output: FunctionCallOutput, owner: Agent, speech: SpeechHandle) -> None:
         """livekit reports the output of a call: its ending, or its first progress."""
         record = self.ledger.get(output.call_id)
+        if record is not None and record.ended and record.answer is None:
+            self._answered_last(record, output)
+            return
         if record is None or (record.ended and not is_stand_in(record.items[-1])):
             # livekit starts no tool for an unknown name or unreadable arguments, and names no call
             record = self.ledger.begin(stand_in_call(output), owner, speech.id)
@@ -141,6 +144,12 @@ class CallKeeper:
             self.announce(CallKept, record, state=record.state)
             if record.shown_running and output.output:
                 self._deliver(record, output)  # an inference was told to expect it, and this turn is over
+
+    def _answered_last(self, record: CallRecord, output: FunctionCallOutput) -> None:
+        """The first progress of a call is reported after its ending, if the tool ends right upon it."""
+        output.created_at = record.call.created_at  # contexts are in the order of creation
+        self.ledger.end(record, record.state, [record.call, output, *record.items])
+        self._commit(record)
 
     def progressed(
         self, record: CallRecord, items: list[CallItem], *, tell: bool

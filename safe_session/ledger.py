@@ -129,6 +129,12 @@ class CallRecord:
         return self.state not in {"running", "released"}
 
     @property
+    def answer(self) -> FunctionCallOutput | None:
+        """What the call itself was answered with: its output, or its first progress."""
+        outputs = (item for item in self.items if item.type == "function_call_output")
+        return next((output for output in outputs if output.call_id == self.call_id), None)
+
+    @property
     def output(self) -> FunctionCallOutput | None:
         """The newest output, or None while the call runs."""
         return next((item for item in reversed(self.items) if item.type == "function_call_output"), None)
@@ -216,7 +222,7 @@ class CallLedger:
 
     def end(self, record: CallRecord, state: State, items: list[CallItem]) -> None:
         """The call ends; `items` are what contexts hold of it."""
-        record.state, record.items = state, items
+        record.state, record.items, record.settled = state, items, None
         key = record.call.id
         self._unfinished.pop(key, None)
         self._ended.pop(key, None)
