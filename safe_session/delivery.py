@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal
 
 from livekit.agents import NOT_GIVEN
 
@@ -138,12 +138,17 @@ class Delivery:
             self._make_known(late, activity.agent)
         if told := [late for late in results if late.output is not None]:
             self._reply(activity, told)
-        handing_over = [late for late in results if late.handoff is not None]
-        for late in handing_over[:1]:
-            self._keeper.apply_handoff(late.record, cast("Agent", late.handoff))
-        for late in handing_over[1:]:
-            late.output = None  # told; its agent leaves by the first one's, so the route is another now
-            self._waiting.append(late)
+        handed_over = False
+        for late in results:
+            handoff, late.handoff = late.handoff, None
+            if handoff is None:
+                continue
+            if handed_over:
+                # its agent leaves by the first handoff, so that its route is another one now
+                self._waiting.append(LateResult(late.record, None, handoff=handoff))
+            else:
+                self._keeper.apply_handoff(late.record, handoff)
+                handed_over = True
 
     def _make_known(self, late: LateResult, agent: Agent) -> None:
         """Whoever tells a result knows it from then on (G7)."""
