@@ -9,6 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from livekit.agents import AgentTask
+
 from . import _livekit, telemetry
 
 if TYPE_CHECKING:
@@ -97,7 +99,8 @@ class Handoffs:
         current = _livekit.current_activity(self._session)
         if current is not None and current.agent is owner:
             return "current"
-        return "gone" if _livekit.activity_of(owner) is None else "paused"
+        under_a_task = current is not None and isinstance(current.agent, AgentTask)
+        return "paused" if under_a_task and _livekit.activity_of(owner) is not None else "gone"
 
     def is_paused(self, agent: Agent) -> bool:
         """Whether an AgentTask of its own has the floor in the place of `agent`."""
@@ -174,8 +177,9 @@ class Handoffs:
         for speech in coming.speeches:
             _livekit.fail(speech, error)
         if lost := len(coming.arrivals) - len(coming.speeches):
-            telemetry.logger.error(
-                "the next agent failed to start; what the caller said is lost",
+            log = telemetry.logger.warning if _livekit.is_closing(self._session) else telemetry.logger.error
+            log(
+                "the next agent did not start; nobody answers the caller",
                 turns=lost,
                 agent_id=activity.agent.id,
             )

@@ -72,6 +72,8 @@ class Runs:
             over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             run = self._runs[record] = Run(record, ctx, executor, flags, task, over)
             task.add_done_callback(lambda _: self._over(run))
+            if self._closing:
+                self._keeper.handoffs.changed()  # the time to stop it may be over
 
     def _over(self, run: Run) -> None:
         if not run.over.done():

@@ -4,9 +4,9 @@ import asyncio
 from collections import Counter
 
 import pytest
-from livekit.agents import Agent, RunContext, function_tool
+from livekit.agents import Agent, AgentTask, RunContext, function_tool
 
-from safe_session import SafeAgentSession
+from safe_session import SafeAgentSession, SafeOptions
 from safe_session.testing import Answer, Call, Line, ScriptedModel, check_guarantees
 
 
@@ -49,13 +49,41 @@ class First(Agent):
         return self.second, "transferring"
 
 
+class Leaving(Agent):
+    def __init__(self):
+        super().__init__(instructions="Leave.")
+
+    async def on_exit(self):
+        await asyncio.sleep(2)
+        await self.session.generate_reply(instructions="Say goodbye.")
+
+    @function_tool
+    async def save(self) -> str:
+        await asyncio.sleep(30)
+        return "saved"
+
+
+class Form(AgentTask[str]):
+    def __init__(self):
+        super().__init__(instructions="Form.")
+
+
+class Asking(Agent):
+    def __init__(self):
+        super().__init__(instructions="Ask.")
+
+    @function_tool
+    async def ask(self) -> str:
+        return await Form()
+
+
 @pytest.fixture
 async def play():
     sessions = []
 
-    async def start(agent, *answers):
+    async def start(agent, *answers, **options):
         model = ScriptedModel([*answers, *[Answer("All right.")] * 5])
-        session = SafeAgentSession(llm=model, **Line().options())
+        session = SafeAgentSession(llm=model, safe=SafeOptions(**options), **Line().options())
         sessions.append(session)
         await session.start(agent)
         return session, model
@@ -94,3 +122,31 @@ async def test_something_is_said_while_a_tool_builds_the_next_agent(play):
         "function_call",
         "function_call_output",
     ]
+
+
+async def close_of(session):
+    """The seconds that it takes."""
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    await asyncio.wait_for(session.aclose(), 60)
+    return loop.time() - began
+
+
+async def test_a_tool_that_starts_after_the_time_to_stop_it(play):
+    agent = Leaving()
+    session, _ = await play(agent, Answer("Bye.", [Call("save")]), close_timeout=1)
+    assert await close_of(session) < 4
+    assert "may already have taken effect" in agent.chat_ctx.items[-1].output
+
+
+async def test_a_close_after_a_handoff_away_from_an_agent_task(play):
+    """Nobody completes the task any more, so the tool that awaits it would wait for ever."""
+    agent = Asking()
+    session, _ = await play(agent, Answer(calls=[Call("ask")]), close_timeout=2)
+    session.generate_reply(user_input="Go!")
+    await asyncio.sleep(1)
+    session.update_agent(Leaving())
+    await asyncio.sleep(1)
+    assert await close_of(session) < 6
+    assert check_guarantees(session, agent) == []
+    assert any(item.type == "function_call_output" for item in agent.chat_ctx.items)
