@@ -326,8 +326,10 @@ def names_of(tools: Sequence[Tool | Toolset]) -> set[str]:
 
 
 def sessions_of(executor: ToolExecutor) -> set[AgentSession[Any]]:
-    """The sessions whose tools the executor runs at the moment."""
-    return {running.ctx.session for running in executor._running_tasks.values()}
+    """The sessions whose tools the executor runs, or may."""
+    sessions: set[AgentSession[Any]] = {running.ctx.session for running in executor._running_tasks.values()}
+    activity = executor._owning_activity
+    return sessions if activity is None else {*sessions, activity.session}
 
 
 def forget_running(executor: ToolExecutor, call_id: str) -> None:

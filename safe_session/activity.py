@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 from . import _livekit, telemetry
 from ._livekit import AgentActivity
+from .context import hold_each_call_once
 from .executor import SafeToolExecutor
 from .handoff import is_serving, serving
-from .keeper import hold_each_call_once, keeper_of
+from .keeper import keeper_of
 
 if TYPE_CHECKING:
     import asyncio

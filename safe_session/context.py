@@ -51,10 +51,15 @@ class CallContext(ChatContext):
                 self.items[place] = each
 
 
+def hold_each_call_once(context: ChatContext) -> CallContext:
+    """The same context, over the same list of items, as one that holds each call once."""
+    return context if isinstance(context, CallContext) else CallContext(context.items)
+
+
 def commit(items: Sequence[CallItem], contexts: Iterable[ChatContext]) -> None:
     """Put a call's items into stored contexts, each once."""
     for context in contexts:
-        context.insert(items)
+        hold_each_call_once(context).insert(items)
 
 
 def inherit(context: ChatContext, previous: ChatContext, kept: Container[str]) -> bool:

@@ -84,18 +84,31 @@ class Delivery:
         if activity is None or not self._deliverable():
             await self._hold()
             return
-        try:
-            await activity.wait_for_idle()
-        except _livekit.ActivityClosedError:
-            # it gave way, or the session closes: the routes are others now, or will be
-            if self._handoffs.session_state() == "open":
-                await self._handoffs.change()
+        if not await self._is_idle(activity):
             return
         # from here to the reply nothing is awaited, or the routes could change again
         self._drop_what_must_be()
         if activity is _livekit.current_activity(self._session) and (ready := self._deliverable()):
             self._waiting = [late for late in self._waiting if late not in ready]
             self._tell(activity, ready)
+
+    async def _is_idle(self, activity: AgentActivity) -> bool:
+        """Wait until nobody speaks; False if the routes may have changed before."""
+        change = asyncio.ensure_future(self._handoffs.change())
+        idle = asyncio.ensure_future(activity.wait_for_idle())
+        try:
+            await asyncio.wait({change, idle}, return_when=asyncio.FIRST_COMPLETED)
+            if not idle.done():
+                return False
+            if idle.exception() is None:
+                return True
+            # it gave way, or the session closes: the routes are others now, or will be
+            if self._handoffs.session_state() == "open":
+                await change
+            return False
+        finally:
+            change.cancel()
+            idle.cancel()
 
     def _route_of(self, late: LateResult) -> Route:
         owner = self._handoffs.owner_state(late.record.owner)

@@ -143,7 +143,7 @@ class _Run:
             return None
         # a twin that fails while it is waited for does not count: look again
         while (twin := find(record)) is not None:
-            if twin.state == "running":
+            if twin.state == "running" and not self.keeper.handoffs.is_paused(twin.owner):
                 await _end_of(twin)
                 continue
             self.keeper.replayed(record, twin, reason)
@@ -156,7 +156,7 @@ class _Run:
 def replay_of(twin: CallRecord) -> str:
     """What a model is told in the place of the result, if `twin` stands for its call."""
     given = twin.output.output if twin.output is not None else ""
-    if twin.state == "released":
+    if not twin.ended:
         return f"{_NOT_RUN_AGAIN}It is still running, and its result will be told when it is there. {given}"
     if twin.state in {"cancelled", "unknown"}:
         return f"{_NOT_RUN_AGAIN}{given}"
@@ -181,7 +181,7 @@ def _outcome_of(body: Body) -> Generator[None]:
     except StopResponse:
         body.outcome = "done"
         raise
-    except Exception:
+    except BaseException:  # a library's own may be none of Exception's
         body.outcome = "failed"
         raise
     body.outcome = "done"

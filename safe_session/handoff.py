@@ -14,7 +14,7 @@ from livekit.agents import AgentTask
 from . import _livekit, telemetry
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Coroutine, Generator
 
     from livekit.agents import Agent, AgentSession
     from livekit.agents.voice import SpeechHandle
@@ -106,10 +106,9 @@ class Handoffs:
         """Whether an AgentTask of its own has the floor in the place of `agent`."""
         return self.owner_state(agent) == "paused"
 
-    async def change(self) -> None:
-        """Wait until one of these states may have changed."""
-        changed = self._changed
-        await changed.wait()
+    def change(self) -> Coroutine[Any, Any, Any]:
+        """Wait until one of these states may have changed since this call."""
+        return self._changed.wait()
 
     def changed(self) -> None:
         """One of these states may have changed."""

@@ -14,7 +14,6 @@ from . import _livekit, telemetry
 from .context import (
     CANCELLED,
     UNKNOWN,
-    CallContext,
     commit,
     inherit,
     is_stand_in,
@@ -301,11 +300,6 @@ class CallKeeper:
         telemetry.report(event)
         emit: Any = self._session.emit  # typed for livekit's own events only
         emit(event.type, event)
-
-
-def hold_each_call_once(context: ChatContext) -> CallContext:
-    """The same context, over the same list of items, as one that holds each call once."""
-    return context if isinstance(context, CallContext) else CallContext(context.items)
 
 
 def _returned_agent(record: CallRecord) -> Agent | None:

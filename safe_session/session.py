@@ -9,8 +9,9 @@ from livekit.agents import AgentSession, FunctionToolsExecutedEvent
 from . import _livekit
 from ._livekit import AgentActivity
 from .activity import SafeAgentActivity, mark_handed_over
+from .context import hold_each_call_once
 from .handoff import HandoffFailedError, is_serving, serving
-from .keeper import CallKeeper, hold_each_call_once
+from .keeper import CallKeeper
 from .policy import SafeOptions
 
 if TYPE_CHECKING:
