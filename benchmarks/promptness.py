@@ -53,7 +53,9 @@ class First(Agent):
 
 async def silence_after_talking_over(kind: type[AgentSession], seconds: float) -> float:
     """Seconds from the end of a caller's turn, spoken over a tool, to the next inference."""
-    model = ScriptedModel([Answer(calls=[Call("look_up")]), Answer("Yes, I am here."), *[Answer("Found.")] * 2])
+    model = ScriptedModel(
+        [Answer(calls=[Call("look_up")]), Answer("Yes, I am here."), *[Answer("Found.")] * 2]
+    )
     line = Line()
     session = kind(llm=model, **line.options())
     line.connect(session)

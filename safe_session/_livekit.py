@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from livekit.agents import Agent, AgentSession, RunContext
-    from livekit.agents.llm import ChatContext, ChatItem, Tool, Toolset
+    from livekit.agents.llm import ChatContext, ChatItem, FunctionCall, Tool, Toolset
     from livekit.agents.voice import SpeechHandle
     from livekit.agents.voice.run_result import RunResult
 
@@ -348,6 +348,11 @@ async def release(ctx: RunContext[Any], message: str) -> bool:
 
 def _as_it_is(given: Mapping[str, Any]) -> str:
     return given["message"]
+
+
+def has_progressed(call: FunctionCall) -> bool:
+    """Whether the call was answered with progress, by its tool or by a release, before its tool ended."""
+    return bool(call.extra.get("__livekit_agents_tool_non_blocking"))
 
 
 def reply_templates(executor: ToolExecutor) -> Any:

@@ -108,7 +108,7 @@ class SafeAgentActivity(AgentActivity):
 
     async def resume(self, **kwargs: Any) -> None:
         await super().resume(**kwargs)
-        self._keeper.handoffs.arrived(self)
+        self._keeper.handoffs.resumed(self)
 
     @property
     def scheduling_paused(self) -> bool:

@@ -25,6 +25,8 @@ STILL_RUNNING = (
     "guess what it gives."
 )
 
+HANDED_OVER = "Handed over."
+NO_RESULT = "It has ended, and gave no result."
 CANCELLED = "Cancelled before it ended. It may already have taken effect."
 UNKNOWN = "It did not end in time. It is not known whether it took effect."
 

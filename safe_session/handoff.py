@@ -40,6 +40,10 @@ def is_serving() -> bool:
     return _serving.get()
 
 
+_MOMENT = 0.25
+"""Seconds that the tool which awaited an AgentTask gets to end before anybody else speaks."""
+
+
 class HandoffFailedError(RuntimeError):
     """What waited for an agent will not be served: it did not start."""
 
@@ -76,6 +80,7 @@ class Handoffs:
         self._promised: list[AgentActivity] = []
         self._coming: dict[AgentActivity, Coming] = {}
         self._changed = asyncio.Event()
+        self._resuming: Agent | None = None
 
     # -- who has the floor
 
@@ -87,6 +92,7 @@ class Handoffs:
         # the current one is paused as well if it failed to start
         if (
             self._promised
+            or self._resuming is not None
             or _livekit.is_switching(self._session)
             or current is None
             or current.scheduling_paused
@@ -165,6 +171,21 @@ class Handoffs:
             coming.started.set_result(None)
             for arrival in coming.arrivals:
                 arrival()
+
+    def resumed(self, activity: AgentActivity) -> None:
+        """`activity` has the floor again, and the tool that awaited the AgentTask ends.
+
+        Its step's reply comes before late results, which it can tell: both at once would tell them twice.
+        """
+        self._resuming = activity.agent
+        asyncio.get_running_loop().call_later(_MOMENT, self.step_ended, activity.agent)
+        self.arrived(activity)
+
+    def step_ended(self, agent: Agent) -> None:
+        """A step of `agent` is over; if a reply follows, it has been scheduled."""
+        if self._resuming is agent:
+            self._resuming = None
+            self.changed()
 
     def failed(self, activity: AgentActivity, error: BaseException) -> None:
         """`activity` will not have the floor: what waited for it ends with that error."""

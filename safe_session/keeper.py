@@ -13,6 +13,8 @@ from livekit.agents.llm import FunctionCall, FunctionCallOutput
 from . import _livekit, telemetry
 from .context import (
     CANCELLED,
+    HANDED_OVER,
+    NO_RESULT,
     UNKNOWN,
     commit,
     inherit,
@@ -100,6 +102,7 @@ class CallKeeper:
     def end_inference(self, inference: Inference, *, over: Over) -> None:
         """The step that the inference decided is over: what it left open is settled."""
         inference.over = over
+        self.handoffs.step_ended(inference.agent)
         returned = [record for record in inference.calls if _returned_agent(record)]
         for record in returned:
             self._settle_handoff(record, over if len(returned) == 1 else "ambiguous")
@@ -132,7 +135,7 @@ class CallKeeper:
             self.ledger.end(record, "unknown", items)
             self._commit(record)
             return
-        if record.body is not None and record.body.outcome is None:
+        if record.body is not None and (record.body.outcome is None or _livekit.has_progressed(record.call)):
             self.ledger.release(record, items)
             self._commit(record)
             return
@@ -171,6 +174,9 @@ class CallKeeper:
         if handoff is not None and record.interrupted and self.options.interrupted_handoff == "cancel":
             self.give_up_handoff(record, handoff, "interrupted")
             handoff = None
+        elif not output.output and not tell:
+            # what stands before it in the contexts says that the tool runs
+            output.output = NO_RESULT
         if tell or handoff is not None:
             return self._deliver(record, output if tell else None, handoff=handoff)
         return None
@@ -180,7 +186,7 @@ class CallKeeper:
         if record.ended or record.body is None:
             return
         is_error = record.body.outcome != "done"
-        if record.state == "released":
+        if record.state == "released" or _livekit.has_progressed(record.call):
             self.progressed(record, stand_in_final(record.call, "", is_error=is_error), tell=False)
         else:
             self.answered(stand_in_output(record.call, "", is_error=is_error), record.owner, speech)
@@ -253,7 +259,7 @@ class CallKeeper:
     def apply_handoff(self, record: CallRecord, agent: Agent) -> None:
         """The handoff to `agent` that the call returned happens after all."""
         if record.output is not None and record.body is not None:
-            record.output.output, record.output.is_error = record.body.said, False
+            record.output.output, record.output.is_error = record.body.said or HANDED_OVER, False
             record.body.handoff = None
         self.announce(HandoffApplied, record, to_agent_id=agent.id)
         self.ledger.handed_off(record)

@@ -21,7 +21,9 @@ from .replay.callfile import CALLS, load
 from .replay.happened import Happened
 from .replay.nodes import FileError
 from .replay.play import play
+from .replay.summary import summary
 
+REPORTS = ("report-3702", "report-7632")
 KEPT, NOT_KEPT, BAD_FILE, STOPPED = 0, 1, 2, 130
 
 
@@ -38,13 +40,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def demo(options: argparse.Namespace) -> int:
-    """Play the two reports that the package comes from."""
-    return max(_play(path, options) for path in (CALLS / "report-3702.yaml", CALLS / "report-7632.yaml"))
+    """Play all calls: the two reports that the package comes from are drawn, and the rest summed up."""
+    played = [_play(CALLS / f"{report}.yaml", options) for report in REPORTS]
+    others = sorted(path for path in CALLS.glob("*.yaml") if path.stem not in REPORTS)
+    played += [_play(path, options, drawn=False) for path in others]
+    draw.console().print(summary(played))
+    return max(_exit_code(safe) for _, safe in played)
 
 
 def replay(options: argparse.Namespace) -> int:
     """Play one file."""
-    return _play(options.file, options)
+    _, safe = _play(options.file, options)
+    return _exit_code(safe)
 
 
 def chat(options: argparse.Namespace) -> int:
@@ -53,19 +60,29 @@ def chat(options: argparse.Namespace) -> int:
     return KEPT
 
 
-def _play(path: Path, options: argparse.Namespace) -> int:
-    """Play a call on both session classes and draw it. 0 if all went well on the safe one."""
+def _play(path: Path, options: argparse.Namespace, *, drawn: bool = True) -> tuple[Happened, Happened]:
+    """Play a call on a plain session and on a safe one, and draw both."""
     call = load(path)
-    out, progress = draw.console(), draw.console(stderr=True)
+    progress = draw.console(stderr=True)
     played: list[Happened] = []
     for session_class in (AgentSession, SafeAgentSession):
         with _progress(progress, f"playing {path.name} on {session_class.__name__} …"):
             played.append(run(play(call, session_class), virtual=not options.real_time))
     plain, safe = played
-    out.print(draw.title(call))
-    for happened in played:
+    if drawn:
+        _draw(plain, safe)
+    return plain, safe
+
+
+def _draw(plain: Happened, safe: Happened) -> None:
+    out = draw.console()
+    out.print(draw.title(plain.call))
+    for happened in (plain, safe):
         out.print(draw.drawing(happened, out.width, seconds=max(plain.seconds, safe.seconds)))
     out.print(draw.difference(plain, safe))
+
+
+def _exit_code(safe: Happened) -> int:
     return NOT_KEPT if safe.wrong else KEPT
 
 
@@ -87,7 +104,7 @@ def _arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m examples.restaurant",
         description="A restaurant's telephone, on livekit-agents' AgentSession and on SafeAgentSession.",
-        epilog="Without a command, plays the calls of reports #3702 and #7632. "
+        epilog="Without a command, plays all calls, and draws those of reports #3702 and #7632. "
         "Exit code: 0 if SafeAgentSession did as expected, 1 if not, 2 if a file is not as it should be.",
     )
     parser.set_defaults(run=demo, real_time=False)

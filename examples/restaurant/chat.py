@@ -8,7 +8,7 @@ import re
 import signal
 import sys
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -23,6 +23,7 @@ from .agents import Host
 from .book import Book
 from .model import decide
 from .restaurant import Restaurant
+from .texts import Texts
 
 WORD = re.compile(r"\s*(?:[\u3000-\u9fff]|[^\s\u3000-\u9fff]+)\s*")  # a Chinese character is one
 SECONDS_PER_WORD = 0.25
@@ -41,9 +42,9 @@ def chat_on_terminal(path: Path | None) -> None:
 
 async def _chat(restaurant: Restaurant) -> None:
     model, which = _model()
-    print(f"{which} Type while the host speaks to interrupt it; /quit ends the call.")
-    session = SafeAgentSession[Restaurant](llm=model, userdata=restaurant)
-    session.output.transcription = SpokenText()
+    print(f"{which} Type while it speaks to interrupt it; /quit ends the call.")
+    session = SafeAgentSession[Restaurant](llm=model, userdata=restaurant, tools=[Texts()])
+    session.output.transcription = SpokenText(lambda: session.current_agent.id)
     await session.start(Host())
     try:
         reply: SpeechHandle | None = None
@@ -70,15 +71,16 @@ def _model() -> tuple[LLM, str]:
 class SpokenText(TextOutput):
     """Prints what the agent says at the pace at which it would be spoken."""
 
-    def __init__(self) -> None:
+    def __init__(self, speaker: Callable[[], str]) -> None:
         super().__init__(label="terminal", next_in_chain=None)
+        self._speaker = speaker
         self._speaking = False
 
     async def capture_text(self, text: str) -> None:
         for word in WORD.findall(text):
             if not self._speaking:
                 self._speaking = True
-                print("\nhost: ", end="")
+                print(f"\n{self._speaker()}: ", end="")
             print(word, end="", flush=True)
             try:
                 await asyncio.sleep(SECONDS_PER_WORD)

@@ -1,4 +1,4 @@
-"""The dishes that callers ask about."""
+"""The dishes that callers ask about and order."""
 
 from __future__ import annotations
 
@@ -14,3 +14,19 @@ ALLERGENS = MappingProxyType(
         "清蒸鱼": ("fish", "soy"),
     }
 )
+
+
+class MenuError(Exception):
+    """Why a dish can't be had; worded for the caller."""
+
+
+def allergens_of(dish: str) -> tuple[str, ...]:
+    """What is in a dish, by its name in either language and in any case.
+
+    Raises:
+        MenuError: It is not on the menu.
+    """
+    try:
+        return ALLERGENS[dish.casefold()]
+    except KeyError:
+        raise MenuError(f"{dish!r} is not on the menu") from None

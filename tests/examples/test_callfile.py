@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from examples.restaurant.model.decide import THINKING
 from examples.restaurant.replay.callfile import CALLS, Expect, Step, load
 from examples.restaurant.replay.nodes import FileError
 from examples.restaurant.restaurant import DURATIONS
@@ -29,26 +30,45 @@ def test_everything_a_file_can_say(tmp_path):
 title: A call
 report: "#1"
 durations: {find_table: 2}
+thinking: 0.5
 timeline:
   - {at: 1.5, says: 六位}
   - {when: create_reservation ends, after: 0.25, types: Hello}
   - {when: all is quiet, hangs up: true}
-expect: {orders: 1, told: [047], kept: [find_table], errors: 0}
+expect:
+  {orders: 1, runs: {send_text: 2}, told: [047], kept: [find_table], known: [send_text], silence: 1,
+  errors: 0}
 """,
     )
     assert (call.title, call.report) == ("A call", "#1")
     assert call.durations == {**DURATIONS, "find_table": 2.0}
+    assert call.thinking == 0.5
     assert call.timeline == (
         Step("says", "六位", at=1.5),
         Step("types", "Hello", moment="create_reservation ends", after=0.25),
         Step("hangs up", moment="all is quiet"),
     )
-    assert call.expect == Expect(orders=1, told=("047",), kept=("find_table",), errors=0)
+    assert call.expect == Expect(
+        orders=1,
+        runs={"send_text": 2},
+        told=("047",),
+        kept=("find_table",),
+        known=("send_text",),
+        silence=1.0,
+        errors=0,
+    )
+
+
+def test_the_example_of_the_readme(tmp_path):
+    readme = (CALLS / "README.md").read_text(encoding="utf-8")
+    call = load_text(tmp_path, readme.partition("```yaml\n")[2].partition("```")[0])
+    assert all(getattr(call.expect, name) for name in Expect.__dataclass_fields__ if name != "errors")
 
 
 def test_only_the_timeline_is_needed(tmp_path):
     call = load_text(tmp_path, "timeline: [{at: 0, says: hello}]")
     assert (call.title, call.durations, call.expect) == ("call", dict(DURATIONS), Expect())
+    assert call.thinking == THINKING
 
 
 STEP = "timeline:\n  - at: 1\n    says: hello\n"
@@ -71,6 +91,7 @@ STEP = "timeline:\n  - at: 1\n    says: hello\n"
         (STEP + "durations:\n  find_table: -1", 5, "a number is expected here, 0 or more"),
         (STEP + "durations:\n  find_table: .inf", 5, "a number is expected here, 0 or more"),
         (STEP + "durations: 3", 4, "a mapping is expected here"),
+        (STEP + "thinking: long", 4, "a number is expected here, 0 or more"),
         ("timeline: hello", 1, "a list is expected here"),
         ("timeline: []", 1, "a list is expected here"),
         ("timeline:\n  - hello", 2, "a mapping is expected here"),
@@ -94,6 +115,10 @@ STEP = "timeline:\n  - at: 1\n    says: hello\n"
         (STEP + "    shouts: hello", 4, "unknown key 'shouts'"),
         (STEP + "expect:\n  orders: 1.5", 5, "a whole number is expected here"),
         (STEP + "expect:\n  kept: [cook]", 5, "unknown tool 'cook'"),
+        (STEP + "expect:\n  known: [cook]", 5, "unknown tool 'cook'"),
+        (STEP + "expect:\n  runs:\n    cook: 1", 6, "unknown tool 'cook'"),
+        (STEP + "expect:\n  runs:\n    find_table: often", 6, "a number is expected here"),
+        (STEP + "expect:\n  silence: none", 5, "a number is expected here, 0 or more"),
         (STEP + "expect:\n  told:\n    - a\n    - [b]", 7, "a text is expected here"),
     ],
 )

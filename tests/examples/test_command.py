@@ -2,6 +2,7 @@
 
 import logging
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from examples.restaurant.__main__ import main
+from examples.restaurant.replay.callfile import CALLS
 
 ROOT = Path(__file__).parents[2]
 
@@ -31,25 +33,29 @@ COMMAND = [sys.executable, "-m", "examples.restaurant"]
 ENVIRONMENT = {"PYTHONIOENCODING": "utf-8", "PYTHONUNBUFFERED": "1"}
 
 
-def test_the_demo():
-    done = subprocess.run(
-        COMMAND,
-        capture_output=True,
-        encoding="utf-8",
-        cwd=ROOT,
-        env=os.environ | ENVIRONMENT,
-        timeout=50,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stderr.count("playing") == 4
-    assert (
-        "The difference: 2 orders (047, 048) on AgentSession, 1 order (047) on SafeAgentSession."
-        in done.stdout
-    )
-    assert done.stdout.count("SafeAgentSession: all as expected, every tool call kept.") == 2
-    assert "\x1b" not in done.stdout
-    assert max(map(len, done.stdout.splitlines())) <= 100
+def test_the_demo(capsys):
+    """The two reports drawn, and all calls in a table."""
+    assert main_returns() == 0
+    out, err = capsys.readouterr()
+    assert err.count("playing") == 2 * len(list(CALLS.glob("*.yaml")))
+    assert "The difference: 2 orders (047, 048) on AgentSession, 1 order (047) on SafeAgentSession." in out
+    assert out.count("SafeAgentSession: all as expected, every tool call kept.") == 2
+    assert "\x1b" not in out
+    assert max(map(len, out.splitlines())) <= 100
+    rows = dict(re.findall(r"^  (\S+) +(✗ .*?|✓ .*?)  ", out, re.MULTILINE))
+    assert set(rows) == {path.stem for path in CALLS.glob("*.yaml")}
+    assert all(re.search(rf"^  {name} +✗ [\d.]+ s +✓ [\d.]+ s ", out, re.MULTILINE) for name in rows)
+    assert re.search(r"^  silence +✗ 5.20 s +✓ 0.45 s ", out, re.MULTILINE)
+
+
+def test_the_demo_tells_of_a_call_that_did_not_go_as_expected(tmp_path, capsys, monkeypatch):
+    """Also if it is one of those that are not drawn."""
+    for name, orders in (("report-3702", 0), ("report-7632", 0), ("worse", 3)):
+        text = f"timeline: [{{at: 1, says: hello}}]\nexpect: {{orders: {orders}}}"
+        (tmp_path / f"{name}.yaml").write_text(text, encoding="utf-8")
+    monkeypatch.setattr("examples.restaurant.__main__.CALLS", tmp_path)
+    assert main_returns() == 1
+    assert re.search(r"^  worse +✗ \S+ s +✗ ", capsys.readouterr().out, re.MULTILINE)
 
 
 def call(tmp_path, text):

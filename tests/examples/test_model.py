@@ -1,45 +1,9 @@
 """What the offline model decides from the context that it is shown, in both languages."""
 
-import json
-
 import pytest
-from livekit.agents import ChatContext
-from livekit.agents.llm import FunctionCall, FunctionCallOutput
+from _contexts import RUNNING, agent, caller, calls, context
 
 from examples.restaurant.model import decide
-from examples.restaurant.model.ears import hear
-
-RUNNING = "The tool call is still in progress."
-
-
-def caller(text):
-    return ("user", text)
-
-
-def agent(text):
-    return ("assistant", text)
-
-
-def context(*items) -> ChatContext:
-    """Messages are (role, text); calls are (tool, arguments), or (tool, arguments, output)."""
-    shown = ChatContext.empty()
-    for number, item in enumerate(items):
-        if item[0] in {"user", "assistant", "system"}:
-            shown.add_message(role=item[0], content=item[1])
-            continue
-        tool, arguments, *output = item
-        shown.items.append(FunctionCall(call_id=f"c{number}", name=tool, arguments=json.dumps(arguments)))
-        for text in output:
-            failed = text.startswith("!")
-            shown.items.append(
-                FunctionCallOutput(call_id=f"c{number}", name=tool, output=text.strip("!"), is_error=failed)
-            )
-    return shown
-
-
-def calls(*items):
-    return [(call.name, call.arguments) for call in decide(context(*items)).calls]
-
 
 ASKED = {
     "zh": caller("你好，我姓王，周五晚上七点，四位，有桌子吗？"),
@@ -216,43 +180,11 @@ def test_a_late_result_is_told(dish, told):
     assert decide(context(caller(dish), asked, agent("…"), late, ("system", "New results."))).text == told
 
 
-def test_each_agent_greets_once():
-    assert "Bamboo House" in decide(context()).text
-    manager = ("system", "You are the manager of Bamboo House")
-    greeting = decide(
-        context(manager, caller("经理"), ("transfer_to_manager", {}, ""), agent("我为您转接。"))
-    ).text
-    assert greeting == "您好，我是经理，请问有什么可以帮您？"
-
-
 @pytest.mark.parametrize(
-    ("words", "heard"),
-    [
-        ("六位", {"people": 6}),
-        ("我们六个人", {"people": 6}),
-        ("12位", {"people": 12}),
-        ("十二个人", {"people": 12}),
-        ("两位", {"people": 2}),
-        ("six people", {"people": 6}),
-        ("a party of six", {"people": 6}),
-        ("there are 6 of us", {"people": 6}),
-        ("make it six", {"people": 6}),
-        ("make it seven pm", {"people": None, "time": "19:00"}),
-        ("晚上七点半", {"time": "19:30"}),
-        ("上午十一点", {"time": "11:00"}),
-        ("at half past seven", {"time": "19:30"}),
-        ("at 7:45", {"time": "19:45"}),
-        ("19:30", {"time": "19:30"}),
-        ("8 pm", {"time": "20:00"}),
-        ("twelve o'clock", {"time": "12:00"}),
-        ("星期天", {"day": "Sunday"}),
-        ("on friday", {"day": "Friday"}),
-        ("我叫李小龙", {"name": "李小龙"}),
-        ("under Miller", {"name": "Miller"}),
-        ("订单47", {"order": "047"}),
-        ("好的，订吧", {"agrees": True}),
-        ("是六位，对吧？", {"agrees": False, "checks": True}),
-    ],
+    ("words", "told"),
+    [("Are you still there?", "I am still looking for a table. "), ("喂，还在吗？", "我还在查桌子。")],
 )
-def test_words_are_understood(words, heard):
-    assert {name: getattr(hear(words), name) for name in heard} == heard
+def test_a_caller_who_waits_is_told_what_runs(words, told):
+    asked = {"Are you still there?": ASKED["en"], "喂，还在吗？": ASKED["zh"]}[words]
+    shown = context(asked, (*FOUND[:2], RUNNING), agent("…"), caller(words))
+    assert decide(shown).text == told

@@ -4,7 +4,9 @@ import asyncio
 from collections import Counter
 
 import pytest
-from livekit.agents import Agent, AgentTask, RunContext, function_tool
+from livekit.agents import NOT_GIVEN, Agent, AgentTask, RunContext, StopResponse, function_tool
+from livekit.agents.llm import ChatContext
+from livekit.agents.llm.async_toolset import AsyncToolset
 
 from safe_session import SafeAgentSession, SafeOptions
 from safe_session.testing import Answer, Call, Line, ScriptedModel, check_guarantees
@@ -15,6 +17,10 @@ def unbalanced(shown):
     calls = Counter(item.call_id for item in shown.items if item.type == "function_call")
     outputs = Counter(item.call_id for item in shown.items if item.type == "function_call_output")
     return [call_id for call_id in calls | outputs if calls[call_id] != outputs[call_id]]
+
+
+def outputs_in(context):
+    return [item.output for item in context.items if item.type == "function_call_output"]
 
 
 class Searching(Agent):
@@ -30,6 +36,17 @@ class Searching(Agent):
     async def other(self) -> str:
         await asyncio.sleep(0.5)
         return "other-done"
+
+    @function_tool
+    async def stop(self, ctx: RunContext) -> None:
+        await ctx.update("stopping")
+        raise StopResponse
+
+    @function_tool
+    async def late(self, ctx: RunContext) -> str:
+        await ctx.update("begun")
+        await asyncio.sleep(3)
+        return "late-done"
 
 
 class Second(Agent):
@@ -66,6 +83,10 @@ class Leaving(Agent):
 class Form(AgentTask[str]):
     def __init__(self):
         super().__init__(instructions="Form.")
+
+    @function_tool
+    async def finish(self) -> None:
+        self.complete("filled")
 
 
 class Asking(Agent):
@@ -150,3 +171,97 @@ async def test_a_close_after_a_handoff_away_from_an_agent_task(play):
     assert await close_of(session) < 6
     assert check_guarantees(session, agent) == []
     assert any(item.type == "function_call_output" for item in agent.chat_ctx.items)
+
+
+async def test_a_tool_that_stops_right_upon_its_progress(play):
+    agent = Searching()
+    session, _ = await play(agent, Answer(calls=[Call("stop")]))
+    session.generate_reply(user_input="Go!")
+    await asyncio.sleep(3)
+    assert outputs_in(agent.chat_ctx)[-1] == "It has ended, and gave no result."
+    assert check_guarantees(session, agent) == []
+
+
+async def test_the_context_of_an_agent_that_has_left_is_replaced(play):
+    """The late result of a tool of its own is put into it once all the same."""
+    agent = Searching()
+    session, _ = await play(agent, Answer(calls=[Call("late")]))
+    session.generate_reply(user_input="Go!")
+    await asyncio.sleep(1)
+    session.update_agent(Second(NOT_GIVEN))
+    await asyncio.sleep(1)
+    await agent.update_chat_ctx(agent.chat_ctx.copy())
+    await asyncio.sleep(3)
+    assert check_guarantees(session, agent) == []
+    assert agent.chat_ctx.items[-1].output == "late-done"
+
+
+async def test_the_close_event_comes_when_the_tools_have_ended(play):
+    """Those too that a handoff had made the session take over: it is the moment to save the history."""
+    agent = Searching()
+    session, _ = await play(agent, Answer(calls=[Call("late")]))
+    session.generate_reply(user_input="Go!")
+    await asyncio.sleep(1)
+    session.update_agent(Second(NOT_GIVEN))
+    await asyncio.sleep(1)
+    saved = []
+    session.on("close", lambda _: saved.extend(session.history.items))
+    await session.aclose()
+    assert "late-done" in outputs_in(ChatContext(saved))
+
+
+async def test_a_handoff_while_a_late_result_waits_for_the_caller_to_be_silent(play):
+    agent = Searching()
+    tools = [AsyncToolset(id="late", tools=agent.tools)]
+    line = Line()
+    model = ScriptedModel([Answer(calls=[Call("late")]), *[Answer("All right.")] * 6])
+    session = SafeAgentSession(llm=model, tools=tools, **line.options())
+    line.connect(session)
+    second = Second(NOT_GIVEN)
+    await session.start(Second(NOT_GIVEN))
+    session.generate_reply(user_input="Go!")
+    await asyncio.sleep(2.5)
+    saying = asyncio.ensure_future(line.caller.say("I have a lot to say about this, and say it now."))
+    await asyncio.sleep(1)
+    session.update_agent(second)
+    await saying
+    await asyncio.sleep(10)
+    assert "late-done" in [
+        item.output for item in second.chat_ctx.items if item.type == "function_call_output"
+    ]
+    await session.aclose()
+
+
+def tell_what_is_new(shown):
+    """Make two calls, and then tell each result that came since the agent last spoke."""
+    if not any(item.type == "function_call" for item in shown.items):
+        return Answer(calls=[Call("late"), Call("ask")])
+    new = []
+    for item in shown.items:
+        if item.type == "message" and item.role == "assistant":
+            new.clear()
+        if item.type == "function_call_output" and item.output in {"late-done", "filled"}:
+            new.append(item.output)
+    return Answer(" and ".join(new))
+
+
+async def test_a_result_held_under_a_task_is_told_by_the_step_that_awaited_it():
+    """The late reply and the step's own would begin together, and neither see what the other says."""
+    forms = []
+
+    class Host(Searching):
+        @function_tool
+        async def ask(self) -> str:
+            forms.append(Form())
+            return await forms[0]
+
+    line = Line()
+    session = SafeAgentSession(llm=ScriptedModel(tell_what_is_new), **line.options())
+    line.connect(session)
+    await session.start(Host())
+    await line.caller.say("Go!")
+    await asyncio.sleep(5)
+    forms[0].complete("filled")
+    await asyncio.sleep(15)
+    assert line.speaker.heard == ["late-done and filled"]
+    await session.aclose()

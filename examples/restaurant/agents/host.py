@@ -1,13 +1,14 @@
-"""The host: takes, changes and cancels reservations."""
+"""The host: takes, changes and cancels reservations, and puts callers through."""
 
 from __future__ import annotations
 
-from livekit.agents import Agent, ToolError, function_tool
+from livekit.agents import Agent, ChatContext, ToolError, function_tool
 
-from ..book import BookError
-from ..menu import ALLERGENS
+from ..menu import allergens_of
 from ..restaurant import Context
+from .contact import TakeContact
 from .manager import Manager
+from .takeaway import Takeaway
 
 INSTRUCTIONS = """You are the host of Bamboo House, a restaurant, on the telephone.
 Answer in the caller's language, in one or two short sentences.
@@ -49,10 +50,7 @@ class Host(Agent):
             people: Size of the party.
         """
         async with ctx.userdata.at_work(ctx):
-            try:
-                made = ctx.userdata.book.create(name=name, day=day, time=time, people=people)
-            except BookError as error:
-                raise ToolError(str(error)) from None
+            made = ctx.userdata.book.create(name=name, day=day, time=time, people=people)
         return f"Reserved: {made}."
 
     @function_tool
@@ -73,10 +71,7 @@ class Host(Agent):
             people: The new size of the party, if it changes.
         """
         async with ctx.userdata.at_work(ctx):
-            try:
-                changed = ctx.userdata.book.change(order, day=day, time=time, people=people)
-            except BookError as error:
-                raise ToolError(str(error)) from None
+            changed = ctx.userdata.book.change(order, day=day, time=time, people=people)
         return f"Changed: {changed}."
 
     @function_tool
@@ -87,10 +82,7 @@ class Host(Agent):
             order: The order number, such as 047, or the name it is under.
         """
         async with ctx.userdata.at_work(ctx):
-            try:
-                cancelled = ctx.userdata.book.cancel(order)
-            except BookError as error:
-                raise ToolError(str(error)) from None
+            cancelled = ctx.userdata.book.cancel(order)
         return f"Cancelled: {cancelled}."
 
     @function_tool
@@ -115,12 +107,28 @@ class Host(Agent):
         """
         await ctx.update(f"The kitchen was asked what is in {dish}.")
         async with ctx.userdata.at_work(ctx):
-            if (allergens := ALLERGENS.get(dish.casefold())) is None:
-                raise ToolError(f"{dish!r} is not on the menu")
+            allergens = allergens_of(dish)
         return f"The kitchen says: {dish} contains {', '.join(allergens)}."
+
+    @function_tool
+    async def request_callback(self, ctx: Context) -> str:
+        """Have the manager call the caller back; asks for name and number. Only if the caller asks for it."""
+        async with ctx.userdata.at_work(ctx, asks_caller=True):
+            contact = await TakeContact(chat_ctx=self._said_so_far())
+        return f"The manager will call {contact.name} back on {contact.number}."
 
     @function_tool
     async def transfer_to_manager(self, ctx: Context) -> Agent:
         """Hand the caller over to the manager. Only if the caller asks for it."""
         async with ctx.userdata.at_work(ctx):
-            return Manager(chat_ctx=self.chat_ctx)
+            return Manager(chat_ctx=self._said_so_far())
+
+    @function_tool
+    async def transfer_to_takeaway(self, ctx: Context) -> Agent:
+        """Hand the caller over to takeaway, who takes orders of food. Only if the caller wants to order."""
+        async with ctx.userdata.at_work(ctx):
+            return Takeaway(chat_ctx=self._said_so_far())
+
+    def _said_so_far(self) -> ChatContext:
+        """What the next agent begins with."""
+        return self.chat_ctx.copy(exclude_instructions=True, exclude_handoff=True)

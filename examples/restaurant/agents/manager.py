@@ -13,10 +13,7 @@ class Manager(Agent):
     """Takes over with what the host and the caller have said so far."""
 
     def __init__(self, *, chat_ctx: ChatContext) -> None:
-        super().__init__(
-            instructions=INSTRUCTIONS,
-            chat_ctx=chat_ctx.copy(exclude_instructions=True, exclude_handoff=True),
-        )
+        super().__init__(instructions=INSTRUCTIONS, chat_ctx=chat_ctx)
 
     async def on_enter(self) -> None:
         self.session.generate_reply(instructions="Say who you are, and ask how you can help.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from livekit.agents import ChatContext, FunctionCall, FunctionCallOutput
@@ -21,6 +21,7 @@ class Made:
 
     Attributes:
         fresh: Its output came after the assistant last spoke, so the caller has not been told.
+        to_tell: The instructions ask to tell its output, unless the caller knows it already.
     """
 
     call_id: str
@@ -29,6 +30,7 @@ class Made:
     state: Literal["running", "done", "failed"]
     output: str = ""
     fresh: bool = False
+    to_tell: bool = False
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,22 @@ class Conversation:
     def language(self) -> Literal["en", "zh"]:
         said = " ".join(turn.text for turn in self.turns)
         return "zh" if re.search(r"[\u4e00-\u9fff]", said) else "en"
+
+    @property
+    def role(self) -> str:
+        """Who the instructions say that the model is."""
+        found = re.search(r"You are the (host|manager|takeaway|clerk)\b", self.instructions)
+        return found[1] if found else "host"
+
+    @property
+    def running(self) -> list[Made]:
+        """The calls of which no ending is shown, each once."""
+        same = [self.find(made.tool, made.arguments) for made in self.made]
+        return list({made.call_id: made for made in same if made and made.state == "running"}.values())
+
+    def was_said(self, sentence: str) -> bool:
+        """Whether the assistant has said this sentence, to its end."""
+        return any(sentence.strip() in answer for answer in self.answers)
 
     def find(self, tool: str, arguments: Mapping[str, Any]) -> Made | None:
         """The call with these arguments, if one is shown. How it ended counts more than that it ran."""
@@ -88,7 +106,9 @@ def read(shown: ChatContext) -> Conversation:
                 is_open = False
             else:
                 instructions.append(text)
-    return Conversation("\n".join(instructions), tuple(turns), tuple(answers), tuple(made.values()), is_open)
+    instructed = "\n".join(instructions)
+    calls_made = (replace(each, to_tell=f"'{each.call_id}'" in instructed) for each in made.values())
+    return Conversation(instructed, tuple(turns), tuple(answers), tuple(calls_made), is_open)
 
 
 def _last_answer(shown: ChatContext) -> int:

@@ -2,17 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Container, Iterable
+
 from livekit.agents import ChatContext
 
 from safe_session.testing import Answer, Call
 
-from .context import Conversation, read
-from .ears import hear
+from .context import Conversation, Made, read
+from .ears import Heard, hear
 from .voice import VOICES, Voice
-from .wishes import Wishes, wishes
+from .wishes import Details, Wish, Wishes, wishes
 
 THINKING = 0.2  # seconds before the first word
 ABOUT_THE_BOOK = {"create_reservation", "change_reservation", "cancel_reservation"}
+OF_THE_SESSION = {"send_text"}
+TOOLS = {
+    "host": {
+        *ABOUT_THE_BOOK,
+        *OF_THE_SESSION,
+        "find_table",
+        "send_confirmation",
+        "check_allergens",
+        "request_callback",
+        "transfer_to_manager",
+        "transfer_to_takeaway",
+    },
+    "manager": OF_THE_SESSION,
+    "takeaway": {"order_meal", *OF_THE_SESSION},
+    "clerk": {"note_contact"},  # who is to do nothing else
+}
 
 
 def decide(shown: ChatContext) -> Answer:
@@ -20,43 +38,71 @@ def decide(shown: ChatContext) -> Answer:
     conversation = read(shown)
     voice = VOICES[conversation.language]
     wanted = wishes(conversation)
-    todo = [wish for wish in wanted.all if conversation.find(*wish) is None]
-    if todo and not _is_manager(conversation):  # who has none of these tools
+    tools = TOOLS[conversation.role]
+    todo = [wish for wish in wanted.all if wish[0] in tools and conversation.find(*wish) is None]
+    if todo:
         return Answer(
             voice.announce(todo), calls=[Call(tool, arguments) for tool, arguments in todo], delay=THINKING
         )
     said = [_greeting(conversation, voice), *_results(conversation, voice)]
-    if conversation.open and not any(said):
+    if conversation.role == "clerk":
+        said.append(_question(conversation, wanted.details, voice))
+    elif conversation.open and not any(said):
         said += _reply(conversation, wanted, voice)
     return Answer("".join(dict.fromkeys(said)), delay=THINKING)
 
 
 def _results(conversation: Conversation, voice: Voice) -> list[str]:
-    """What ended since the assistant last spoke."""
-    return [voice.tell(made) for made in conversation.made if made.fresh and made.state != "running"]
+    """What ended since the assistant last spoke, and what it is asked to tell and has not told yet."""
+    ended = [made for made in conversation.made if made.state != "running"]
+    told = [(made, voice.tell(made)) for made in ended if made.fresh or made.to_tell]
+    return [sentence for made, sentence in told if made.fresh or not conversation.was_said(sentence)]
 
 
 def _reply(conversation: Conversation, wanted: Wishes, voice: Voice) -> list[str]:
     """An answer to what the caller said last, where no call is to be made for it."""
     heard = hear(conversation.turns[-1].text)
-    booked = [wish for wish in wanted.all if wish[0] in ABOUT_THE_BOOK]
-    about = booked[-1:] if heard.checks else wanted.latest
-    if said := [voice.tell(made) for wish in about if (made := conversation.find(*wish))]:
+    asked_about = _asked_about(heard, conversation, wanted)
+    if said := [sentence for made in asked_about if (sentence := voice.tell(made))]:
         return said
+    if heard.asks_number and (text := _newest(OF_THE_SESSION, conversation, wanted)):
+        return [voice.recall(text[0])]
     if heard.thanks:
         return [voice.goodbye]
+    if conversation.role != "host":
+        return [voice.anything_else]
     if wanted.details.missing():
         return [voice.ask(wanted.details.missing())]
     return [voice.ask_name if wanted.details.name is None else voice.anything_else]
 
 
+def _asked_about(heard: Heard, conversation: Conversation, wanted: Wishes) -> list[Made]:
+    """The calls that the caller asks about, as far as they are shown."""
+    if heard.waits:
+        return conversation.running
+    if heard.checks:
+        return _newest(ABOUT_THE_BOOK, conversation, wanted)
+    return _shown(wanted.latest, conversation)
+
+
+def _newest(tools: Container[str], conversation: Conversation, wanted: Wishes) -> list[Made]:
+    """The call that was asked for last, of those tools."""
+    return _shown([wish for wish in wanted.all if wish[0] in tools][-1:], conversation)
+
+
+def _shown(asked_for: Iterable[Wish], conversation: Conversation) -> list[Made]:
+    return [made for wish in asked_for if (made := conversation.find(*wish))]
+
+
 def _greeting(conversation: Conversation, voice: Voice) -> str:
     """What an agent begins with."""
-    if not _is_manager(conversation):
+    if conversation.role == "host":
         return "" if conversation.answers or conversation.turns else voice.greeting
-    greeted = any(voice.manager_greeting[:8] in answer for answer in conversation.answers)
-    return "" if greeted else voice.manager_greeting
+    greeting = voice.greetings.get(conversation.role, "")
+    return "" if conversation.was_said(greeting[:8]) else greeting
 
 
-def _is_manager(conversation: Conversation) -> bool:
-    return "You are the manager" in conversation.instructions
+def _question(conversation: Conversation, details: Details, voice: Voice) -> str:
+    """What the clerk still needs to know; asked again only once the caller has spoken."""
+    question = voice.ask_name if details.name is None else voice.ask_phone
+    return question if conversation.open or not conversation.was_said(question) else ""

@@ -21,11 +21,12 @@ class Details:
     day: str | None = None
     time: str | None = None
     name: str | None = None
+    phone: str | None = None
     agreed: bool = False
 
     def after(self, heard: Heard) -> Details:
         """These details, with what was just heard."""
-        fields = ("people", "day", "time", "name")
+        fields = ("people", "day", "time", "name", "phone")
         told = {field: value for field in fields if (value := getattr(heard, field)) is not None}
         return replace(self, **told, agreed=self.agreed or heard.agrees)
 
@@ -56,14 +57,13 @@ def wishes(conversation: Conversation) -> Wishes:
         known, details = details, details.after(heard)
         latest = tuple(_asked_for(heard, known, details, turn.before))
         everything += [wish for wish in latest if wish not in everything]
+    if details.name and details.phone:
+        everything.append(("note_contact", {"name": details.name, "number": details.phone}))
     return Wishes(tuple(everything), latest, details)
 
 
 def _asked_for(heard: Heard, known: Details, details: Details, before: Sequence[Made]) -> Iterator[Wish]:
-    if heard.dish:
-        yield "check_allergens", {"dish": heard.dish}
-    if heard.wants_manager:
-        yield "transfer_to_manager", {}
+    yield from _errands(heard)
     booked = _booked(before)
     news = {field: value for field, value in details.table.items() if value != known.table[field]}
     which = heard.order or booked or details.name
@@ -75,6 +75,22 @@ def _asked_for(heard: Heard, known: Details, details: Details, before: Sequence[
         yield from _table(heard, details, before, new=bool(news))
     if booked and heard.wants_text and details.name:
         yield "send_confirmation", {"name": details.name}
+
+
+def _errands(heard: Heard) -> Iterator[Wish]:
+    """What has nothing to do with a table; what takes the caller elsewhere comes last."""
+    if heard.dish and heard.portions:
+        yield "order_meal", {"dish": heard.dish, "portions": heard.portions}
+    elif heard.dish:
+        yield "check_allergens", {"dish": heard.dish}
+    if heard.about:
+        yield "send_text", {"about": heard.about}
+    if heard.wants_callback:
+        yield "request_callback", {}
+    if heard.wants_takeaway or heard.portions:
+        yield "transfer_to_takeaway", {}
+    if heard.wants_manager:
+        yield "transfer_to_manager", {}
 
 
 def _table(heard: Heard, details: Details, before: Sequence[Made], *, new: bool) -> Iterator[Wish]:

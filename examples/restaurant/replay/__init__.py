@@ -8,4 +8,5 @@ record.py     takes down what happens
 happened.py   what happened, as plain data, and what of it should not be
 draw.py       draws it on the terminal
 lanes.py      the picture: time runs to the right, and everyone has a lane
+summary.py    all calls in one table
 """

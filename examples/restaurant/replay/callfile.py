@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal, TypeVar, get_args
 
+from ..model.decide import THINKING
 from ..restaurant import DURATIONS
 from .nodes import Node, read_yaml
+
+T = TypeVar("T")
 
 CALLS = Path(__file__).parents[1] / "calls"
 
@@ -47,25 +50,32 @@ class Expect:
 
     Attributes:
         orders: How many reservations stand in the book.
+        runs: How often tools must have run.
         told: Words that the caller must have heard.
         kept: Tools whose results must be in the session's history.
+        known: Tools whose results the agent that talks last must have in its context.
+        silence: How many seconds the caller may have waited for a word.
         errors: How many errors livekit-agents may have logged.
     """
 
     orders: int | None = None
+    runs: Mapping[str, int] = field(default_factory=dict[str, int])
     told: tuple[str, ...] = ()
     kept: tuple[str, ...] = ()
+    known: tuple[str, ...] = ()
+    silence: float | None = None
     errors: int | None = None
 
 
 @dataclass(frozen=True)
 class CallFile:
-    """A call: what the caller does, how long the tools take, and what must come of it."""
+    """A call: what the caller does, how long the tools and the model take, and what must come of it."""
 
     path: Path
     title: str
     report: str
     durations: Mapping[str, float]
+    thinking: float
     timeline: tuple[Step, ...]
     expect: Expect
 
@@ -77,21 +87,22 @@ def load(path: Path) -> CallFile:
         FileError: The file is not as it should be; the message names the line.
     """
     document = read_yaml(path)
-    call = document.mapping(("title", "report", "durations", "timeline", "expect"))
+    call = document.mapping(("title", "report", "durations", "thinking", "timeline", "expect"))
     if "timeline" not in call:
         raise document.error("a call needs a timeline")
     return CallFile(
         path=path,
         title=call.take("title", Node.text, path.stem),
         report=call.take("report", Node.text, ""),
-        durations={**DURATIONS, **call.take("durations", _durations, {})},
+        durations={**DURATIONS, **call.take("durations", lambda node: _by_tool(node, Node.number), {})},
+        thinking=call.take("thinking", Node.number, THINKING),
         timeline=tuple(_step(item) for item in call["timeline"].items()),
         expect=call.take("expect", _expect, Expect()),
     )
 
 
-def _durations(node: Node) -> dict[str, float]:
-    return {tool: seconds.number() for tool, seconds in node.mapping(tuple(DURATIONS), "tool").items()}
+def _by_tool(node: Node, read: Callable[[Node], T]) -> dict[str, T]:
+    return {tool: read(value) for tool, value in node.mapping(tuple(DURATIONS), "tool").items()}
 
 
 def _step(node: Node) -> Step:
@@ -114,11 +125,14 @@ def _step(node: Node) -> Step:
 
 
 def _expect(node: Node) -> Expect:
-    expect = node.mapping(("orders", "told", "kept", "errors"))
+    expect = node.mapping(("orders", "runs", "told", "kept", "known", "silence", "errors"))
     return Expect(
         orders=expect.take("orders", Node.whole_number, None),
+        runs=expect.take("runs", lambda runs: _by_tool(runs, Node.whole_number), {}),
         told=expect.take("told", lambda told: tuple(words.text() for words in told.items()), ()),
         kept=expect.take("kept", _tools, ()),
+        known=expect.take("known", _tools, ()),
+        silence=expect.take("silence", Node.number, None),
         errors=expect.take("errors", Node.whole_number, None),
     )
 

@@ -37,6 +37,8 @@ def drawing(happened: Happened, width: int, seconds: float) -> RenderableType:
         Text(),
         _story(happened),
         _reservations(happened),
+        _meals(happened),
+        Text(f"The longest the caller waits for a word is {happened.silence:.2f} s.", style="dim"),
         _verdict(happened),
     )
 
@@ -109,6 +111,11 @@ def _thought(number: int, thought: Thought) -> tuple[Text, Text]:
     if thought.called:
         text.append(f"{' ' if text else ''}→ calls {', '.join(thought.called)}", style="bold")
     return Text(f"model {number}", style=MODEL), text or Text("–", style="dim")
+
+
+def _meals(happened: Happened) -> RenderableType:
+    meals = ", ".join(map(str, happened.meals))
+    return Text(f"The kitchen cooks, to take away: {meals}.", style="dim") if meals else Group()
 
 
 def _reservations(happened: Happened) -> RenderableType:

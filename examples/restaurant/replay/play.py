@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from contextlib import suppress
 from typing import Any
 
 from livekit.agents import AgentSession
@@ -13,12 +14,15 @@ from safe_session.testing import Line, ScriptedModel
 from ..agents import Host
 from ..model import decide
 from ..restaurant import Restaurant, Work
+from ..texts import Texts
 from .callfile import CallFile, Step
 from .happened import Happened
 from .moments import Moments
 from .record import Recorder, errors_logged
 
 PATIENCE = 60.0  # seconds to wait for a moment that may never come
+SETTLE = 0.3  # seconds in which nothing more comes
+CHANGE = "the agent's state changes, or a tool starts or ends"
 
 
 async def play(call: CallFile, session_class: type[AgentSession[Any]]) -> Happened:
@@ -39,10 +43,14 @@ class _Play:
         self.line = Line(words_per_second=_words_per_second(call))
         self.record = Recorder(happened, decide)
         self.session = session_class(
-            llm=ScriptedModel(self.record.decide), userdata=self.restaurant, **self.line.options()
+            llm=ScriptedModel(self.record.decide),
+            userdata=self.restaurant,
+            tools=[Texts()],
+            **self.line.options(),
         )
         self.line.speaker.on("playback_started", lambda _: self.moments.happened("agent speaks"))
         self.line.speaker.on("playback_finished", lambda _: self.moments.happened("agent stops"))
+        self.session.on("agent_state_changed", lambda _: self.moments.happened(CHANGE))
 
     async def through(self) -> None:
         self.line.connect(self.session)
@@ -50,6 +58,7 @@ class _Play:
         await self.session.start(Host())
         try:
             await self._follow_the_file()
+            self.record.before_the_end(self.session)
         finally:
             await self.session.aclose()
             self.record.sum_up(self.session, self.line, self.restaurant)
@@ -65,7 +74,8 @@ class _Play:
             if step.action == "hangs up":
                 return
             await (self._say if step.action == "says" else self._type)(step.words)
-        await self._quiet()
+        with suppress(asyncio.TimeoutError):  # a call that never comes to rest ends as well
+            await asyncio.wait_for(self._quiet(), PATIENCE)
 
     async def _time_of(self, step: Step) -> None:
         if step.moment is None:
@@ -86,14 +96,44 @@ class _Play:
 
     async def _quiet(self) -> None:
         """Wait until nobody speaks, no tool runs, and nothing more comes of the last one."""
-        await self.line.quiet(settle=0.3)
+        await self._nobody_speaks()
         while running := self.record.running:
             await self.moments.next(f"{running[0].tool} ends")
-            await self.line.quiet(settle=0.3)
+            await self._nobody_speaks()
+
+    async def _nobody_speaks(self) -> None:
+        """Wait until all has been said; or, if a tool asks the caller something, until the question has."""
+        ways = [asyncio.ensure_future(way) for way in (self.line.quiet(settle=SETTLE), self._asked())]
+        try:
+            done, _ = await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+            for way in done:
+                way.result()
+        finally:
+            for way in ways:
+                way.cancel()
+
+    async def _asked(self) -> None:
+        """The reply whose tool asks the caller is not done until the caller answers: no quiet line ever."""
+        settled = False
+        while not settled:
+            while not self._listens():
+                await self.moments.next(CHANGE)
+            try:
+                await asyncio.wait_for(self.moments.next(CHANGE), SETTLE)
+            except asyncio.TimeoutError:
+                settled = True
+
+    def _listens(self) -> bool:
+        return (
+            self.record.asks_caller
+            and self.session.agent_state == "listening"
+            and not self.line.speaker.playing
+        )
 
     def _on_work(self, work: Work) -> None:
         self.record.worked(work)
         self.moments.happened(f"{work.tool} {'starts' if work.ended is None else 'ends'}")
+        self.moments.happened(CHANGE)
 
 
 def _words_per_second(call: CallFile) -> float:

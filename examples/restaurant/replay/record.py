@@ -42,7 +42,7 @@ class Recorder:
         self.happened = happened
         self._decide = decide
         self._work: list[Work] = []
-        self._agents: dict[str, Agent] = {}
+        self._agents: list[Agent] = []
         self._began = 0.0
 
     def clock(self) -> float:
@@ -50,7 +50,13 @@ class Recorder:
 
     @property
     def running(self) -> list[Work]:
-        return [work for work in self._work if work.ended is None]
+        """The tools that run, but for those that wait for the caller."""
+        return [work for work in self._work if work.ended is None and not work.asks_caller]
+
+    @property
+    def asks_caller(self) -> bool:
+        """Whether a tool waits for what the caller says."""
+        return any(work.ended is None and work.asks_caller for work in self._work)
 
     def listen(self, session: AgentSession[Any]) -> None:
         """Listen to a session that is about to start."""
@@ -61,7 +67,7 @@ class Recorder:
 
     def decide(self, shown: ChatContext) -> Answer:
         """Let the model decide, and note what it was shown of the calls that had begun."""
-        answer = self._decide(shown)
+        answer = replace(self._decide(shown), delay=self.happened.call.thinking)
         made = read(shown).made
         known: dict[str, tuple[str, Known]] = {
             work.call_id: (work.tool, _known(work, made)) for work in self._work
@@ -77,6 +83,10 @@ class Recorder:
         if work not in self._work:
             self._work.append(work)
 
+    def before_the_end(self, session: AgentSession[Any]) -> None:
+        """Take down what the agent that talks last knows; its session is about to close."""
+        self.happened.known = _ended(session.current_agent.chat_ctx)
+
     def sum_up(self, session: AgentSession[Any], line: Line, restaurant: Restaurant) -> None:
         """Take down what is known once the session has closed."""
         happened = self.happened
@@ -90,17 +100,24 @@ class Recorder:
             for work in self._work
         ]
         happened.reservations = restaurant.book.standing()
-        happened.kept = {made.tool for made in read(session.history).made if made.state != "running"}
-        violations = check_guarantees(session, *self._agents.values())
+        happened.meals = restaurant.meals
+        happened.kept = _ended(session.history)
+        violations = check_guarantees(session, *self._agents)
         happened.violations = [str(violation) for violation in violations]
 
     def _item_added(self, session: AgentSession[Any], item: object) -> None:
-        self._agents[session.current_agent.id] = session.current_agent
+        if session.current_agent not in self._agents:
+            self._agents.append(session.current_agent)
         if isinstance(item, AgentHandoff) and item.old_agent_id is not None:
             self.happened.handoffs.append(Note(self.clock(), item.new_agent_id))
 
     def _decided(self, event: Any) -> None:
         self.happened.decisions.append(Note(self.clock(), DECISIONS[event.type].format(event.tool)))
+
+
+def _ended(context: ChatContext) -> set[str]:
+    """The tools of which a context holds a result."""
+    return {made.tool for made in read(context).made if made.state != "running"}
 
 
 def _known(work: Work, made: Sequence[Made]) -> Known:
@@ -120,6 +137,7 @@ def errors_logged(happened: Happened) -> Iterator[None]:
     An exception that nobody retrieved is logged when its task is collected: before and after are kept apart.
     """
     gc.collect()
+    gc.freeze()  # at the end, only what this call makes is looked through
     clock = asyncio.get_running_loop().time
     began = clock()
 
