@@ -73,7 +73,14 @@ _SEAMS = (
     _Seam(
         f"{_VOICE}.agent_activity:AgentActivity.__init__",
         parameters=("agent", "sess"),
-        sets=("_agent", "_session", "_tool_executor", "_mcp_tools", "_scheduling_atask"),
+        sets=(
+            "_agent",
+            "_session",
+            "_tool_executor",
+            "_mcp_tools",
+            "_scheduling_atask",
+            "_user_silence_event",
+        ),
     ),
     _Seam(
         f"{_VOICE}.agent_activity:AgentActivity._pipeline_reply_task",
@@ -267,6 +274,15 @@ def can_still_speak(activity: AgentActivity) -> bool:
     """Whether an activity that is being paused or drained still speaks what its own tools and hooks say."""
     task = activity._scheduling_atask
     return task is not None and not task.done()
+
+
+def forget_old_words(activity: AgentActivity) -> None:
+    """Let an activity that has the floor again speak, if the caller does not.
+
+    A caller who began to speak under it and stopped under its AgentTask would seem to it to speak for ever.
+    """
+    if activity.session.user_state != "speaking":
+        activity._user_silence_event.set()
 
 
 def handoff_task(session: AgentSession[Any]) -> asyncio.Task[None] | None:

@@ -108,6 +108,7 @@ class SafeAgentActivity(AgentActivity):
 
     async def resume(self, **kwargs: Any) -> None:
         await super().resume(**kwargs)
+        _livekit.forget_old_words(self)
         self._keeper.handoffs.resumed(self)
 
     @property

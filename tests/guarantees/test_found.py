@@ -265,3 +265,27 @@ async def test_a_result_held_under_a_task_is_told_by_the_step_that_awaited_it():
     await asyncio.sleep(15)
     assert line.speaker.heard == ["late-done and filled"]
     await session.aclose()
+
+
+async def test_a_caller_who_begins_to_speak_under_an_agent_and_stops_under_its_task():
+    """The agent would wait for ever for the caller to be silent, once it has the floor again."""
+    form = Form()
+
+    class Host(Agent):
+        async def on_enter(self):
+            await asyncio.sleep(0.1)
+            await form
+
+    line = Line()
+    session = SafeAgentSession(llm=ScriptedModel([Answer("All right.")] * 6), **line.options())
+    line.connect(session)
+    await session.start(Host(instructions="Host."))
+    await line.caller.say("Hello, is anybody there?")
+    await asyncio.sleep(3)
+    form.complete("filled")
+    await asyncio.sleep(1)
+    session.generate_reply(instructions="Go on.")
+    await asyncio.sleep(3)
+    assert line.speaker.heard[-1] == "All right."
+    assert len(line.speaker.heard) == 2
+    await session.aclose()
