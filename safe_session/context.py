@@ -82,11 +82,11 @@ def inherit(context: ChatContext, previous: ChatContext, kept: Container[str]) -
     shared = [place for place, item in enumerate(previous.items) if item.id in own]
     if not shared:
         return False
-    newer = [
+    newer = {
         item.call_id
         for place, item in enumerate(previous.items)
         if place > shared[0] and _is_call_item(item) and (place > shared[-1] or item.name in kept)
-    ]
+    }
     # a call and its output may stand on either side of what was said last
     context.insert([item for item in previous.items if _is_call_item(item) and item.call_id in newer])
     return True

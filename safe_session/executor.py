@@ -14,7 +14,7 @@ from livekit.agents import Agent, RunContext, StopResponse
 
 from . import _livekit, telemetry
 from ._livekit import ToolExecutor
-from .keeper import keeper_of
+from .keeper import has_gone_on, keeper_of
 from .ledger import Body
 from .policy import ToolPolicy
 
@@ -117,7 +117,7 @@ class _Run:
             result = await self._call_tool(args, kwargs)
             body.handoff = _agent_in(result)
             # its turn has gone on: livekit can't hand over any more, and says so as an error
-            return _without_agent(result) if self.record.state == "released" else result
+            return _without_agent(result) if has_gone_on(self.record) else result
 
     async def _call_tool(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if self.mock is not None:

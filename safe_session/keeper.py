@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from livekit.agents.voice import SpeechHandle
 
     from .events import SafeEvent
-    from .ledger import CallItem, CallRecord, Inference, Over
+    from .ledger import CallItem, CallRecord, Inference, Over, State
     from .policy import SafeOptions
 
 HANDOFF_NOT_APPLIED = "The handoff did not happen."
@@ -132,12 +132,10 @@ class CallKeeper:
             record = self.ledger.begin(stand_in_call(output), owner, speech.id)
         items: list[CallItem] = [record.call, output]
         if record.state == "unknown":
-            self.ledger.end(record, "unknown", items)
-            self._commit(record)
+            self._note_end(record, "unknown", items)
             return
         if record.body is not None and (record.body.outcome is None or _livekit.has_progressed(record.call)):
-            self.ledger.release(record, items)
-            self._commit(record)
+            self._note_release(record, items)
             return
         self._end(record, output, items)
         if record.inference is not None and record.inference.over is not None:
@@ -150,8 +148,7 @@ class CallKeeper:
     def _answered_last(self, record: CallRecord, output: FunctionCallOutput) -> None:
         """The first progress of a call is reported after its ending, if the tool ends right upon it."""
         output.created_at = record.call.created_at  # contexts are in the order of creation
-        self.ledger.end(record, record.state, [record.call, output, *record.items])
-        self._commit(record)
+        self._note_end(record, record.state, [record.call, output, *record.items])
 
     def progressed(
         self, record: CallRecord, items: list[CallItem], *, tell: bool
@@ -166,8 +163,7 @@ class CallKeeper:
             return None
         items = [*(item for item in record.items if not is_stand_in(item)), *items]
         if record.body is None or record.body.outcome is None:
-            self.ledger.release(record, items)
-            self._commit(record)
+            self._note_release(record, items)
             return self._deliver(record, output, is_progress=True) if tell else None
         self._end(record, output, items)
         handoff, record.body.handoff = record.body.handoff, None
@@ -186,7 +182,7 @@ class CallKeeper:
         if record.ended or record.body is None:
             return
         is_error = record.body.outcome != "done"
-        if record.state == "released" or _livekit.has_progressed(record.call):
+        if has_gone_on(record):
             self.progressed(record, stand_in_final(record.call, "", is_error=is_error), tell=False)
         else:
             self.answered(stand_in_output(record.call, "", is_error=is_error), record.owner, speech)
@@ -197,8 +193,7 @@ class CallKeeper:
             ending = [*record.items, *stand_in_final(record.call, UNKNOWN, is_error=True)]
         else:
             ending = [record.call, stand_in_output(record.call, UNKNOWN, is_error=True)]
-        self.ledger.end(record, "unknown", ending)
-        self._commit(record)
+        self._note_end(record, "unknown", ending)
 
     def replayed(self, record: CallRecord, twin: CallRecord, reason: Literal["unseen", "once"]) -> None:
         """The call is not run: `twin` stands for it (G3)."""
@@ -208,13 +203,20 @@ class CallKeeper:
     def _end(self, record: CallRecord, output: FunctionCallOutput, items: list[CallItem]) -> None:
         body = record.body
         if body is None:
-            self.ledger.end(record, "failed" if output.is_error else "done", items)
-        else:
-            if body.outcome == "cancelled":
-                output.output, output.is_error = CANCELLED, True
-                self.announce(CallCancelled, record)
-            self.ledger.end(record, body.outcome or "done", items)
-            body.said = output.output
+            self._note_end(record, "failed" if output.is_error else "done", items)
+            return
+        if body.outcome == "cancelled":
+            output.output, output.is_error = CANCELLED, True
+            self.announce(CallCancelled, record)
+        body.said = output.output
+        self._note_end(record, body.outcome or "done", items)
+
+    def _note_release(self, record: CallRecord, items: list[CallItem]) -> None:
+        self.ledger.release(record, items)
+        self._commit(record)
+
+    def _note_end(self, record: CallRecord, state: State, items: list[CallItem]) -> None:
+        self.ledger.end(record, state, items)
         self._commit(record)
 
     def _deliver(
@@ -306,6 +308,11 @@ class CallKeeper:
         telemetry.report(event)
         emit: Any = self._session.emit  # typed for livekit's own events only
         emit(event.type, event)
+
+
+def has_gone_on(record: CallRecord) -> bool:
+    """Whether the call's turn has gone on without its result; livekit may not have reported that yet."""
+    return record.state == "released" or _livekit.has_progressed(record.call)
 
 
 def _returned_agent(record: CallRecord) -> Agent | None:

@@ -43,6 +43,11 @@ class Searching(Agent):
         raise StopResponse
 
     @function_tool
+    async def transfer(self, ctx: RunContext) -> Agent:
+        await ctx.update("transferring")
+        return Second(NOT_GIVEN)
+
+    @function_tool
     async def late(self, ctx: RunContext) -> str:
         await ctx.update("begun")
         await asyncio.sleep(3)
@@ -182,14 +187,30 @@ async def test_a_tool_that_stops_right_upon_its_progress(play):
     assert check_guarantees(session, agent) == []
 
 
-async def test_the_context_of_an_agent_that_has_left_is_replaced(play):
-    """The late result of a tool of its own is put into it once all the same."""
+async def test_a_tool_that_hands_over_right_upon_its_progress(play, caplog):
+    agent = Searching()
+    session, _ = await play(agent, Answer(calls=[Call("transfer")]))
+    session.generate_reply(user_input="Go!")
+    await asyncio.sleep(3)
+    assert isinstance(session.current_agent, Second)
+    assert outputs_in(agent.chat_ctx)[-1] == "Handed over."
+    assert [record.message for record in caplog.records if record.levelname == "ERROR"] == []
+
+
+async def leave_while_a_tool_runs(play):
+    """The session, and the agent that has left it while a tool of its own goes on."""
     agent = Searching()
     session, _ = await play(agent, Answer(calls=[Call("late")]))
     session.generate_reply(user_input="Go!")
     await asyncio.sleep(1)
     session.update_agent(Second(NOT_GIVEN))
     await asyncio.sleep(1)
+    return session, agent
+
+
+async def test_the_context_of_an_agent_that_has_left_is_replaced(play):
+    """The late result of a tool of its own is put into it once all the same."""
+    session, agent = await leave_while_a_tool_runs(play)
     await agent.update_chat_ctx(agent.chat_ctx.copy())
     await asyncio.sleep(3)
     assert check_guarantees(session, agent) == []
@@ -198,12 +219,7 @@ async def test_the_context_of_an_agent_that_has_left_is_replaced(play):
 
 async def test_the_close_event_comes_when_the_tools_have_ended(play):
     """Those too that a handoff had made the session take over: it is the moment to save the history."""
-    agent = Searching()
-    session, _ = await play(agent, Answer(calls=[Call("late")]))
-    session.generate_reply(user_input="Go!")
-    await asyncio.sleep(1)
-    session.update_agent(Second(NOT_GIVEN))
-    await asyncio.sleep(1)
+    session, _ = await leave_while_a_tool_runs(play)
     saved = []
     session.on("close", lambda _: saved.extend(session.history.items))
     await session.aclose()
