@@ -7,6 +7,7 @@ from ._livekit import UnsupportedLivekitError
 from .events import (
     CallCancelled,
     CallKept,
+    CallNotRun,
     CallReleased,
     CallReplayed,
     CallShown,
@@ -26,6 +27,7 @@ __all__ = [
     "CallCancelled",
     "CallKept",
     "CallLedger",
+    "CallNotRun",
     "CallRecord",
     "CallReleased",
     "CallReplayed",

@@ -17,7 +17,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from livekit.agents import Agent, AgentSession, RunContext
-    from livekit.agents.llm import ChatContext, ChatItem, FunctionCall, Tool, Toolset
+    from livekit.agents.llm import (
+        ChatContext,
+        ChatItem,
+        FunctionCall,
+        RealtimeCapabilities,
+        RealtimeSession,
+        Tool,
+        Toolset,
+    )
     from livekit.agents.voice import SpeechHandle
     from livekit.agents.voice.run_result import RunResult
 
@@ -61,13 +69,13 @@ _SEAMS = (
             "_activity",
             "_activity_lock",
             "_chat_ctx",
+            "_closing",
             "_closing_task",
             "_global_run_state",
             "_next_activity",
             "_update_activity_atask",
         ),
     ),
-    _Seam(f"{_VOICE}.agent_session:AgentSession.start", sets=("_closing",)),
     _Seam(f"{_VOICE}.agent_session:AgentSession._update_activity", parameters=("agent",)),
     _Seam(f"{_VOICE}.agent_session:AgentSession._aclose_impl"),
     _Seam(
@@ -78,6 +86,7 @@ _SEAMS = (
             "_session",
             "_tool_executor",
             "_mcp_tools",
+            "_rt_session",
             "_scheduling_atask",
             "_user_silence_event",
         ),
@@ -87,6 +96,10 @@ _SEAMS = (
         parameters=("speech_handle", "chat_ctx", "tools"),
     ),
     _Seam(f"{_VOICE}.agent_activity:AgentActivity._realtime_reply_task"),
+    _Seam(
+        f"{_VOICE}.agent_activity:AgentActivity._realtime_generation_task",
+        parameters=("speech_handle", "generation_ev", "model_settings"),
+    ),
     _Seam(f"{_VOICE}.agent_activity:AgentActivity._generate_reply"),
     _Seam(
         f"{_VOICE}.agent_activity:AgentActivity._schedule_speech",
@@ -263,6 +276,18 @@ def current_activity(session: AgentSession[Any]) -> AgentActivity | None:
 def activity_of(agent: Agent) -> AgentActivity | None:
     """The agent's activity, from its start until it is closed."""
     return agent._activity
+
+
+def realtime_session_of(agent: Agent) -> RealtimeSession[Any] | None:
+    """The connection that serves the agent, if its model is a realtime one and it has the floor."""
+    activity = activity_of(agent)
+    return cast("RealtimeSession[Any] | None", activity._rt_session) if activity is not None else None
+
+
+def capabilities_of(connection: RealtimeSession[Any]) -> RealtimeCapabilities:
+    """What the model's server can do."""
+    # on some releases before 1.6.6 a connection does not say so itself
+    return getattr(connection, "capabilities", connection.realtime_model.capabilities)
 
 
 def activity_of_this_code() -> AgentActivity | None:

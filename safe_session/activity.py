@@ -12,14 +12,17 @@ from .context import hold_each_call_once
 from .executor import SafeToolExecutor
 from .handoff import is_serving, serving
 from .keeper import keeper_of
+from .server import SafeRealtimeSession, asking, replying
 
 if TYPE_CHECKING:
     import asyncio
+    from collections.abc import Coroutine
 
-    from livekit.agents import Agent, AgentSession
-    from livekit.agents.llm import ChatContext, Tool, Toolset
+    from livekit.agents import Agent, AgentSession, ModelSettings
+    from livekit.agents.llm import ChatContext, GenerationCreatedEvent, RealtimeSession, Tool, Toolset
     from livekit.agents.voice import SpeechHandle
 
+    from .generation import Generation
     from .keeper import CallKeeper
     from .ledger import Inference, Over
 
@@ -89,19 +92,87 @@ class SafeAgentActivity(AgentActivity):
                 with telemetry.guarded("settle what a step left open", speech_id=speech_handle.id):
                     self._keeper.end_inference(inference, over=over)
 
-    async def _realtime_reply_task(self, **kwargs: Any) -> None:
-        if await self._keeper.handoffs.has_started(self):
-            await super()._realtime_reply_task(**kwargs)
-
     async def update_chat_ctx(self, chat_ctx: ChatContext, **kwargs: Any) -> None:
         await super().update_chat_ctx(chat_ctx, **kwargs)
         _hold_each_call_once(self._agent)
+
+    # -- generations of a realtime model
+
+    # livekit assigns the connection to the model's server to this name before it tells it anything
+    @property
+    def _rt_session(self) -> RealtimeSession[Any] | None:
+        return self.__dict__["_rt_session"]
+
+    @_rt_session.setter
+    def _rt_session(  # pyright: ignore[reportIncompatibleVariableOverride]
+        self, connection: RealtimeSession[Any] | None
+    ) -> None:
+        if connection is not None:
+            with telemetry.guarded("watch a realtime model's server", agent_id=self._agent.id):
+                SafeRealtimeSession.adopt(connection, self._keeper, self._agent)
+        self.__dict__["_rt_session"] = connection
+
+    async def _realtime_reply_task(self, *, speech_handle: SpeechHandle, **kwargs: Any) -> None:
+        if not await self._keeper.handoffs.has_started(self):
+            return
+        connection = self._rt_session
+        with asking() as asked:
+            await super()._realtime_reply_task(speech_handle=speech_handle, **kwargs)
+        if not isinstance(connection, SafeRealtimeSession):
+            return
+        for reply in asked:
+            # an interruption may come between the response and its being taken up
+            if reply.done() and not reply.cancelled() and reply.exception() is None:
+                connection.skip_unless_taken(reply.result(), "interrupted")
+
+    def _realtime_generation_task(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self,
+        *,
+        speech_handle: SpeechHandle,
+        generation_ev: GenerationCreatedEvent,
+        model_settings: ModelSettings,
+        **kwargs: Any,
+    ) -> Coroutine[Any, Any, None]:
+        generation: Generation | None = None
+        with telemetry.guarded("watch a reply of a realtime model", speech_id=speech_handle.id):
+            if isinstance(self._rt_session, SafeRealtimeSession):
+                generation = self._rt_session.take(generation_ev)
+                generation.taken_up_by(speech_handle, without_tools=model_settings.tool_choice == "none")
+        return self._say_generation(
+            generation,
+            speech_handle=speech_handle,
+            generation_ev=generation_ev,
+            model_settings=model_settings,
+            **kwargs,
+        )
+
+    async def _say_generation(
+        self,
+        generation: Generation | None,
+        *,
+        speech_handle: SpeechHandle,
+        generation_ev: GenerationCreatedEvent,
+        **kwargs: Any,
+    ) -> None:
+        over: Over = "failed"
+        try:
+            _adopt_executors_of(self.tools)
+            with replying():
+                await super()._realtime_generation_task(
+                    speech_handle=speech_handle, generation_ev=generation_ev, **kwargs
+                )
+            over = "interrupted" if speech_handle.interrupted else "done"
+        finally:
+            if generation is not None:
+                with telemetry.guarded("settle what a step left open", speech_id=speech_handle.id):
+                    self._keeper.end_inference(generation.inference, over=over)
+                    generation.skip("failed" if over == "failed" else "interrupted")
 
     # -- handoffs
 
     async def start(self, **kwargs: Any) -> None:
         if (previous := self._keeper.handoffs.previous_of(self)) is not None:
-            with telemetry.guarded("give an agent the calls of its context", agent_id=self._agent.id):
+            with telemetry.guarded("give an agent the calls that it is to know", agent_id=self._agent.id):
                 self._keeper.inherit(self._agent, previous)
         await super().start(**kwargs)
         self._keeper.handoffs.arrived(self)

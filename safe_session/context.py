@@ -5,20 +5,31 @@ Pure functions over chat contexts: no event loop, and of livekit only its public
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, TypeGuard
+from typing import TYPE_CHECKING, Literal, TypeGuard, TypeVar
 
 from livekit.agents.llm import ChatContext, FunctionCall, FunctionCallOutput
 
+NotRun = Literal["no tools", "interrupted", "handed over", "failed"]
+_NOT_RUN: Mapping[NotRun, str] = {
+    "no tools": "Not run: this reply was not to call any tool.",
+    "interrupted": "Not run: the caller interrupted first. If it is still wanted, make this call again.",
+    "handed over": "Not run: the conversation was just handed over to another agent.",
+    "failed": "Not run: the reply broke off first. If it is still wanted, make this call again.",
+}
+
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable
+    from collections.abc import Container, Iterable, Mapping
 
     from livekit.agents import Agent
-    from livekit.agents.llm import ChatItem
+    from livekit.agents.llm import ChatItem, ChatMessage
 
     from .ledger import CallItem, CallRecord
+
+_Item = TypeVar("_Item", bound="ChatItem")
 
 STILL_RUNNING = (
     "Still running, no result yet. It will be told here by itself: do not make this call again, and do not "
@@ -30,8 +41,8 @@ NO_RESULT = "It has ended, and gave no result."
 CANCELLED = "Cancelled before it ended. It may already have taken effect."
 UNKNOWN = "It did not end in time. It is not known whether it took effect."
 
-_MARKER = "/running"
-_STAND_IN = "/stand-in"
+_MARKER = "running/"
+_STAND_IN = "stand-in/"
 _INSTRUCTING = ("system", "developer")
 
 
@@ -110,13 +121,13 @@ def show(
     """
     if not marked and _holds_all(context, records):
         return context, list(records), []
-    seen = ChatContext([item for item in context.items if not item.id.endswith(_MARKER)])
-    present = {item.id for item in seen.items}
-    present.update(_stand_in_id(i.type, i.call_id) for i in seen.items if _is_call_item(i))
+    seen = ChatContext([item for item in context.items if not item.id.startswith(_MARKER)])
+    present = {held_id for item in seen.items for held_id in _ids_of(item)}
     shown: list[CallRecord] = []
     lacked: list[CallRecord] = []
     for record in records:
-        missing = [item for item in record.items or marker_of(record) if item.id not in present]
+        items = record.items or marker_of(record, is_shown=record.call.id in present)
+        missing = [item for item in items if item.id not in present]
         if record.ended and agent not in record.audience and len(missing) == len(record.items):
             continue  # another agent's, of which this one was told nothing
         shown.append(record)
@@ -139,6 +150,32 @@ def _holds_all(context: ChatContext, records: Sequence[CallRecord]) -> bool:
     return not sought
 
 
+def unanswered(context: ChatContext, records: Iterable[CallRecord]) -> list[CallRecord]:
+    """The calls that the context holds without any output; a realtime model's server waits for one."""
+    running = {record.call.id: record for record in records if not record.items}
+    return [running[item.id] for item in context.items if item.id in running] if running else []
+
+
+def lacking(items: Iterable[_Item], *contexts: ChatContext) -> list[_Item]:
+    """Those of the items that none of the contexts holds."""
+    held = {held_id for context in contexts for item in context.items for held_id in _ids_of(item)}
+    return [item for item in items if item.id not in held]
+
+
+def worth_telling(items: Iterable[ChatItem]) -> list[ChatItem]:
+    """Those of the items that the server of a realtime model keeps: what was said, calls and outputs."""
+    return [i for i in items if _is_call_item(i) or (i.type == "message" and _is_said(i))]
+
+
+def unique(context: ChatContext) -> CallContext:
+    """A copy that holds each item once, and no stand-in beside what it stands for."""
+    items = {item.id: item for item in context.items}
+    real = {
+        _stand_in_id(i.type, i.call_id) for i in items.values() if _is_call_item(i) and not is_stand_in(i)
+    }
+    return CallContext([item for item in items.values() if item.id not in real])
+
+
 def newest_moment(context: ChatContext) -> float:
     """When the newest item was made (seconds since the epoch): the context is no older than that.
 
@@ -149,18 +186,28 @@ def newest_moment(context: ChatContext) -> float:
     return next((item.created_at for item in said), math.inf)
 
 
-def marker_of(record: CallRecord) -> list[CallItem]:
-    """What an inference is shown of a call that runs; stored contexts never hold it."""
-    call = record.call.model_copy(update={"id": record.call.id + _MARKER})
+def marker_of(record: CallRecord, *, is_shown: bool = False) -> list[CallItem]:
+    """What an inference is shown of a call that runs; stored contexts never hold it.
+
+    Args:
+        record: of the call.
+        is_shown: whether the call itself is there (livekit stores a realtime model's as soon as it begins).
+    """
+    call = record.call.model_copy(update={"id": _own_id(_MARKER, "call", record.call.id)})
     output = FunctionCallOutput(
-        id=record.call_id + _MARKER,
+        id=_own_id(_MARKER, "output", record.call.id),
         call_id=record.call_id,
         name=call.name,
         output=STILL_RUNNING,
         is_error=False,
         created_at=call.created_at,
     )
-    return [call, output]
+    return [output] if is_shown else [call, output]
+
+
+def not_run_output(call: FunctionCall, why: NotRun) -> FunctionCallOutput:
+    """The output of a call whose tool livekit does not start."""
+    return stand_in_output(call, _NOT_RUN[why], is_error=True)
 
 
 def stand_in_call(output: FunctionCallOutput) -> FunctionCall:
@@ -196,11 +243,25 @@ def stand_in_output(call: FunctionCall, text: str, *, is_error: bool) -> Functio
 
 def is_stand_in(item: ChatItem) -> bool:
     """Whether the item stands for one of livekit's that may still come."""
-    return item.id.endswith(_STAND_IN)
+    return item.id.startswith(_STAND_IN)
+
+
+def _ids_of(item: ChatItem) -> list[str]:
+    """The ids under which a context holds what `item` says."""
+    return [item.id, _stand_in_id(item.type, item.call_id)] if _is_call_item(item) else [item.id]
+
+
+def _is_said(message: ChatMessage) -> bool:
+    return message.role not in _INSTRUCTING and bool(message.content)
 
 
 def _stand_in_id(kind: str, call_id: str) -> str:
-    return f"{call_id}/{kind}{_STAND_IN}"
+    return _own_id(_STAND_IN, kind, call_id)
+
+
+def _own_id(prefix: str, kind: str, key: str) -> str:
+    """The same id for the same item each time; OpenAI's realtime server takes up to 32 characters."""
+    return prefix + hashlib.blake2s(f"{kind} {key}".encode(), digest_size=8).hexdigest()
 
 
 def _is_call_item(item: ChatItem) -> TypeGuard[CallItem]:

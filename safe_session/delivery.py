@@ -12,11 +12,12 @@ from . import _livekit, telemetry
 from .events import ReplyDropped, ReplyHeld, ReplyRedelivered, ReplyRetargeted
 from .heard import Hearing
 from .routing import route
+from .server import SafeRealtimeSession
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from livekit.agents import Agent, AgentSession
+    from livekit.agents import Agent, AgentSession, UserStateChangedEvent
     from livekit.agents.llm import FunctionCallOutput
     from livekit.agents.voice import SpeechHandle
 
@@ -24,7 +25,12 @@ if TYPE_CHECKING:
     from .handoff import Handoffs
     from .keeper import CallKeeper
     from .ledger import CallRecord
+    from .policy import OnHandoff
     from .routing import Route
+
+
+_OWN_ANSWER = 2.0
+"""Seconds that a realtime model's server gets to begin with an answer to the caller."""
 
 
 @dataclass(eq=False)
@@ -57,6 +63,7 @@ class Delivery:
         self._handoffs = handoffs
         self._waiting: list[LateResult] = []
         self._task: asyncio.Task[None] | None = None
+        session.on("user_state_changed", self._on_user_state)
 
     def add(self, late: LateResult) -> asyncio.Task[None]:
         """A result has landed late; returns the task that brings it to the caller."""
@@ -67,6 +74,15 @@ class Delivery:
         else:
             self._handoffs.changed()
         return self._task
+
+    def _on_user_state(self, _: UserStateChangedEvent) -> None:
+        self._handoffs.changed()
+
+    def introduce(self, agent: Agent) -> None:
+        """`agent` is about to start: it is to know what it will tell. Some servers can be told only now."""
+        for late in self._waiting:
+            if late.record.scope == "session" or self._on_handoff(late) == "retarget":
+                self._keeper.remember(late.record, agent)
 
     async def _deliver_all(self) -> None:
         try:
@@ -101,7 +117,7 @@ class Delivery:
             if not idle.done():
                 return False
             if idle.exception() is None:
-                return True
+                return await self._leaves_the_word(activity, change)
             # it gave way, or the session closes: the routes are others now, or will be
             if self._handoffs.session_state() == "open":
                 await change
@@ -110,10 +126,26 @@ class Delivery:
             change.cancel()
             idle.cancel()
 
+    async def _leaves_the_word(self, activity: AgentActivity, change: asyncio.Future[Any]) -> bool:
+        """Whether the caller leaves us the word; livekit does not look at what a model's own server hears.
+
+        Once they have spoken, that server answers by itself, unless it leaves that to the application.
+        """
+        connection = _livekit.realtime_session_of(activity.agent)
+        if isinstance(connection, SafeRealtimeSession):
+            if self._session.user_state == "speaking":
+                await change
+            elif connection.caller_waits:
+                await asyncio.wait({change}, timeout=_OWN_ANSWER)
+        return not change.done()
+
     def _route_of(self, late: LateResult) -> Route:
         owner = self._handoffs.owner_state(late.record.owner)
-        on_handoff = late.record.policy.on_handoff if late.record.policy is not None else "drop"
-        return route(late.record.scope, owner, self._handoffs.session_state(), on_handoff)
+        return route(late.record.scope, owner, self._handoffs.session_state(), self._on_handoff(late))
+
+    @staticmethod
+    def _on_handoff(late: LateResult) -> OnHandoff:
+        return late.record.policy.on_handoff if late.record.policy is not None else "drop"
 
     def _deliverable(self) -> list[LateResult]:
         return [late for late in self._waiting if self._route_of(late) in {"deliver", "retarget"}]
@@ -178,8 +210,15 @@ class Delivery:
             "reply_at_tail_template" if newest else "reply_maybe_covered_template"
         ]
         only_progress = all(late.is_progress for late in told)
+        instructions = _render(template, {"call_ids": call_ids})
+        connection = _livekit.realtime_session_of(activity.agent)
+        if connection is not None and not _livekit.capabilities_of(connection).mutable_chat_context:
+            # its server takes no call that its own model did not make
+            instructions = "\n".join(
+                [instructions, *(f"{output.name}: {output.output}" for output in outputs)]
+            )
         speech = self._session.generate_reply(
-            instructions=_render(template, {"call_ids": call_ids}),
+            instructions=instructions,
             tool_choice="none" if only_progress else NOT_GIVEN,
         )
         _livekit.report_late_reply(self._session, call_ids, speech, "scheduled")

@@ -51,6 +51,18 @@ class CallReplayed(SafeEvent, frozen=True):
     reason: Literal["unseen", "once"]
 
 
+class CallNotRun(SafeEvent, frozen=True):
+    """A realtime model made a call whose tool livekit does not start; it was answered as not run.
+
+    Attributes:
+        reason: ``"no tools"``: the reply was not to call any. ``"interrupted"``: the caller interrupted the
+            reply first. ``"handed over"``: the reply began during a handoff. ``"failed"``: the reply failed.
+    """
+
+    type: Literal["call_not_run"] = "call_not_run"
+    reason: Literal["no tools", "interrupted", "handed over", "failed"]
+
+
 class CallShown(SafeEvent, frozen=True):
     """An inference was shown a call that its context lacked.
 

@@ -162,6 +162,13 @@ class Handoffs:
         heir = self._promised[-1] if self._promised else next(reversed(self._coming), None)
         return self._coming.get(heir) if heir is not None else None
 
+    def next_to_serve(self) -> Coming | None:
+        """What serves the caller next, if whoever has the floor leaves, is paused or has not started."""
+        current = _livekit.current_activity(self._session)
+        if current is not None and current in self._coming:
+            return self._coming[current]
+        return self.heir_of(current) if current is not None else None
+
     # -- it has it
 
     def arrived(self, activity: AgentActivity) -> None:

@@ -6,8 +6,10 @@ contexts, the history and the delivery of late results follow.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, Literal
 
+from livekit.agents import ConversationItemAddedEvent
 from livekit.agents.llm import FunctionCall, FunctionCallOutput
 
 from . import _livekit, telemetry
@@ -19,26 +21,39 @@ from .context import (
     commit,
     inherit,
     is_stand_in,
+    lacking,
     newest_moment,
+    not_run_output,
     show,
     stand_in_call,
     stand_in_final,
     stand_in_output,
+    unanswered,
 )
 from .delivery import Delivery, LateResult
-from .events import CallCancelled, CallKept, CallReplayed, CallShown, HandoffApplied, HandoffNotApplied
+from .events import (
+    CallCancelled,
+    CallKept,
+    CallNotRun,
+    CallReplayed,
+    CallShown,
+    HandoffApplied,
+    HandoffNotApplied,
+)
 from .handoff import Handoffs
 from .ledger import CallLedger
 from .runs import Runs
+from .server import SafeRealtimeSession
 
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable
 
     from livekit.agents import Agent, AgentSession
-    from livekit.agents.llm import ChatContext, ChatItem
+    from livekit.agents.llm import ChatContext, ChatItem, ChatMessage, RealtimeSession
     from livekit.agents.voice import SpeechHandle
 
+    from .context import NotRun
     from .events import SafeEvent
     from .ledger import CallItem, CallRecord, Inference, Over, State
     from .policy import SafeOptions
@@ -86,8 +101,6 @@ class CallKeeper:
     ) -> tuple[Inference, ChatContext]:
         """An inference begins; returns it, and what it is shown in the place of `context` (G2)."""
         previous = self.ledger.inference_of(speech.id)
-        if previous is None:
-            self._listen(speech, agent)
         # livekit makes a later step's context from that of the first, so it is no newer in what it holds
         since = previous.since if previous is not None else newest_moment(context)
         records = [*self.ledger.unsettled(), *self.ledger.settled_after(since)]
@@ -97,7 +110,26 @@ class CallKeeper:
             context, shown, lacked = show(context, agent, records, marked=marked)
             for record in lacked:
                 self.announce(CallShown, record, shown_to=agent.id, as_running=not record.ended)
-        return self.ledger.begin_inference(speech.id, agent, since, shown), context
+        inference = self.ledger.begin_inference(agent, since, shown)
+        self.says(speech, agent, inference)
+        return inference, context
+
+    def begin_generation(self, agent: Agent, connection: RealtimeSession[Any]) -> Inference:
+        """A realtime model begins to generate: it is shown what its server's context holds now."""
+        records = self.ledger.unsettled()
+        if not records:
+            return self.ledger.begin_inference(agent, math.inf, [])
+        server = connection.chat_ctx
+        open_calls = unanswered(server, records)
+        _, shown, lacked = show(server, agent, _without(open_calls, records), marked=True)
+        known = _without(lacked, shown)
+        return self.ledger.begin_inference(agent, math.inf, known, expecting=open_calls)
+
+    def says(self, speech: SpeechHandle, agent: Agent, inference: Inference) -> None:
+        """What `inference` gives is said in `speech`."""
+        if self.ledger.inference_of(speech.id) is None:
+            self._listen(speech, agent)
+        self.ledger.spoken_in(speech.id, inference)
 
     def end_inference(self, inference: Inference, *, over: Over) -> None:
         """The step that the inference decided is over: what it left open is settled."""
@@ -129,14 +161,25 @@ class CallKeeper:
             return
         if record is None or (record.ended and not is_stand_in(record.items[-1])):
             # livekit starts no tool for an unknown name or unreadable arguments, and names no call
-            record = self.ledger.begin(stand_in_call(output), owner, speech.id)
+            step = self.ledger.inference_of(speech.id)
+            call = self._responded(output, step) or stand_in_call(output)
+            record = self.ledger.begin(call, owner, speech.id)
         items: list[CallItem] = [record.call, output]
         if record.state == "unknown":
             self._note_end(record, "unknown", items)
-            return
-        if record.body is not None and (record.body.outcome is None or _livekit.has_progressed(record.call)):
+        elif record.body is not None and (
+            record.body.outcome is None or _livekit.has_progressed(record.call)
+        ):
             self._note_release(record, items)
-            return
+        else:
+            self._ended_in_step(record, output, items, speech)
+        if speech.interrupted or not self._livekit_pushes(record):
+            for connection in self._connections_of(record):
+                connection.push()
+
+    def _ended_in_step(
+        self, record: CallRecord, output: FunctionCallOutput, items: list[CallItem], speech: SpeechHandle
+    ) -> None:
         self._end(record, output, items)
         if record.inference is not None and record.inference.over is not None:
             self._settle_handoff(record, record.inference.over)
@@ -144,6 +187,16 @@ class CallKeeper:
             self.announce(CallKept, record, state=record.state)
             if record.shown_running and output.output:
                 self._deliver(record, output)  # an inference was told to expect it, and this turn is over
+
+    def not_run(self, call: FunctionCall, owner: Agent, why: NotRun, *, speech_id: str) -> None:
+        """livekit does not start the tool of a realtime model's call, which would wait for an output."""
+        if self.ledger.of(call) is not None:
+            return
+        record = self.ledger.begin(call, owner, speech_id)
+        self._note_end(record, "failed", [call, not_run_output(call, why)])
+        self.announce(CallNotRun, record, reason=why)
+        for connection in self._connections_of(record):
+            connection.push()
 
     def _answered_last(self, record: CallRecord, output: FunctionCallOutput) -> None:
         """The first progress of a call is reported after its ending, if the tool ends right upon it."""
@@ -231,11 +284,33 @@ class CallKeeper:
 
     # -- handoffs
 
+    def pass_on(self, heard: list[ChatMessage]) -> None:
+        """Nobody answers what the caller said to a realtime model's server: whoever follows does (G8).
+
+        Args:
+            heard: what the server has transcribed of it, and will.
+        """
+        heir = self.handoffs.next_to_serve()
+        if heir is not None and self.handoffs.session_state() != "closing":
+            heir.arrivals.append(lambda: self._answer(heard, heir.activity.agent))
+
+    def _answer(self, heard: list[ChatMessage], agent: Agent) -> None:
+        stored, history = _livekit.stored_context(agent), self._session.history
+        stored.insert(lacking(heard, stored))
+        for message in lacking(heard, history):
+            history.insert(message)
+            self._session.emit("conversation_item_added", ConversationItemAddedEvent(item=message))
+        connection = _livekit.realtime_session_of(agent)
+        if isinstance(connection, SafeRealtimeSession):
+            connection.owe(heard)
+        self._session.generate_reply()
+
     def handed_over_to(self, agent: Agent) -> None:
         """The session hands over to `agent`; if a call returned it, that is how the call ended."""
         for record in self.ledger:
             if record.body is not None and record.body.handoff is agent:
                 record.body.handoff = None
+                self._commit(record)
                 self.ledger.handed_off(record)
 
     def handoff_cancelled(self, call_ids: set[str]) -> None:
@@ -256,6 +331,7 @@ class CallKeeper:
             output.output, output.is_error = f"{body.said}\n({note})", False
         else:
             output.output, output.is_error, record.state = note, True, "failed"
+        self._commit(record)
         self.announce(HandoffNotApplied, record, to_agent_id=agent.id, reason=why)
 
     def apply_handoff(self, record: CallRecord, agent: Agent) -> None:
@@ -263,6 +339,7 @@ class CallKeeper:
         if record.output is not None and record.body is not None:
             record.output.output, record.output.is_error = record.body.said or HANDED_OVER, False
             record.body.handoff = None
+            self._commit(record)
         self.announce(HandoffApplied, record, to_agent_id=agent.id)
         self.ledger.handed_off(record)
         self._session.update_agent(agent)
@@ -291,16 +368,49 @@ class CallKeeper:
             self._commit(record)
 
     def inherit(self, agent: Agent, previous: Agent) -> None:
-        """`agent` follows on `previous`; if it was built from its context, it keeps the calls in it (G7)."""
+        """`agent` follows on `previous`: it knows what it will tell, and keeps its context's calls (G7)."""
+        self._delivery.introduce(agent)
         context, theirs = _livekit.stored_context(agent), _livekit.stored_context(previous)
         if inherit(context, theirs, kept=_livekit.names_of(self._session.tools)):
             for record in self.ledger:
                 if not record.ended and previous in record.audience:
                     self.remember(record, agent)
 
+    def inherit_open_calls(self, agent: Agent, previous: Agent) -> None:
+        """`agent` talks to the server that served `previous`, which still knows the calls of then."""
+        for record in self.ledger.unsettled():
+            if previous in record.audience:
+                self.remember(record, agent)
+
+    def completed(self, context: ChatContext, agent: Agent) -> ChatContext:
+        """What a realtime model's server is told in the place of `context` (G2)."""
+        # what is told of a returned agent depends on whether it is handed over to
+        records = [record for record in self.ledger.unsettled() if _returned_agent(record) is None]
+        records = _without(unanswered(context, records), records)
+        return show(context, agent, records, marked=True)[0]
+
     def _commit(self, record: CallRecord) -> None:
         contexts = [_livekit.stored_context(agent) for agent in record.audience]
         commit(record.items, [*contexts, self._session.history])
+        if _returned_agent(record) is None:
+            for connection in self._connections_of(record):
+                connection.owe(record.items)
+
+    def _connections_of(self, record: CallRecord) -> list[SafeRealtimeSession]:
+        """The connections to the servers whose models are to know of the call."""
+        connections = (_livekit.realtime_session_of(agent) for agent in record.audience)
+        return [each for each in connections if isinstance(each, SafeRealtimeSession)]
+
+    def _livekit_pushes(self, record: CallRecord) -> bool:
+        """Whether livekit is about to push the outputs of the call's step, all of which are there."""
+        step = record.inference
+        return step is not None and step.over is None and all(call.items for call in step.calls)
+
+    @staticmethod
+    def _responded(output: FunctionCallOutput, inference: Inference | None) -> FunctionCall | None:
+        """The call that `output` answers, if it is known from the model's response."""
+        response = inference.response if inference is not None else []
+        return next((call for call in reversed(response) if call.call_id == output.call_id), None)
 
     def announce(self, kind: Callable[..., SafeEvent], record: CallRecord, **fields: Any) -> None:
         """Emit an event about a call, and report it."""
@@ -313,6 +423,10 @@ class CallKeeper:
 def has_gone_on(record: CallRecord) -> bool:
     """Whether the call's turn has gone on without its result; livekit may not have reported that yet."""
     return record.state == "released" or _livekit.has_progressed(record.call)
+
+
+def _without(left_out: list[CallRecord], records: list[CallRecord]) -> list[CallRecord]:
+    return [record for record in records if record not in left_out]
 
 
 def _returned_agent(record: CallRecord) -> Agent | None:

@@ -39,6 +39,7 @@ class Inference:
         since: calls that ended after this moment (seconds since the epoch) may be lacking in its context.
         shown: the calls that it was shown, of those that were not settled when it began.
         calls: those that it made.
+        response: the calls in its response so far, started or not; known of a realtime model's only.
         over: how its step ended, or None while that goes on; its tools may outlast it.
 
     """
@@ -48,6 +49,7 @@ class Inference:
     since: float
     shown: frozenset[CallRecord]
     calls: list[CallRecord] = field(default_factory=list["CallRecord"])
+    response: list[FunctionCall] = field(default_factory=list["FunctionCall"])
     over: Over | None = None
 
 
@@ -172,18 +174,33 @@ class CallLedger:
     # -- inferences
 
     def begin_inference(
-        self, speech_id: str, agent: Agent, since: float, shown: Sequence[CallRecord]
+        self,
+        agent: Agent,
+        since: float,
+        shown: Sequence[CallRecord],
+        *,
+        expecting: Sequence[CallRecord] = (),
     ) -> Inference:
-        """An inference begins, which is shown these of the calls that are not settled."""
+        """An inference begins, which is shown these of the calls that are not settled.
+
+        Args:
+            agent: whose inference it is.
+            since: calls that ended after this moment (seconds since the epoch) may be lacking in its context.
+            shown: how they ended, or that they run.
+            expecting: the calls that it finds made and waits for; what it does not know is that they run.
+        """
         inference = Inference(agent, next(self._clock), since, frozenset(shown))
-        self._inferences[speech_id] = inference
-        for record in shown:
+        for record in (*shown, *expecting):
             record.audience.add(agent)
             if not record.ended:
                 record.shown_running = True
             elif record.settled is None:
                 self._settle(record)
         return inference
+
+    def spoken_in(self, speech_id: str, inference: Inference) -> None:
+        """What `inference` gives is said in that speech."""
+        self._inferences[speech_id] = inference
 
     def inference_of(self, speech_id: str) -> Inference | None:
         """The newest inference of that speech."""
@@ -229,7 +246,8 @@ class CallLedger:
         self._ended[key] = self._unsettled[key] = record
         if len(self._ended) > REMEMBERED_ENDINGS:
             oldest = next(iter(self._ended))
-            self._ended.pop(oldest)
+            # what its inference was shown would keep each call before it in memory
+            self._ended.pop(oldest).inference = None
             self._unsettled.pop(oldest, None)
         self._tell_waiting(record)
 

@@ -55,7 +55,7 @@ class Line:
         self.caller = Caller(self._ears, self._changes, words_per_second)
         self.speaker = Speaker(self._changes)
 
-    def options(self, *, preemptive: bool = False) -> dict[str, Any]:
+    def options(self, *, preemptive: bool = False, realtime: bool = False) -> dict[str, Any]:
         """Give the keyword arguments for an `AgentSession` on this line.
 
         Turns end when the caller's words do, without a delay of livekit-agents' own, and an interruption is
@@ -63,13 +63,15 @@ class Line:
 
         Args:
             preemptive: Whether the session may start to generate before the caller's turn has ended.
+            realtime: Whether its model is a realtime one, which hears the caller itself and finds out when
+                their turn ends (`ScriptedRealtimeSession.hear`). What `caller` says is not heard then.
         """
         return {
-            "stt": self._ears,
+            "stt": None if realtime else self._ears,
             "tts": self._voice,
             "vad": None,
             "turn_handling": {
-                "turn_detection": "stt",
+                "turn_detection": "realtime_llm" if realtime else "stt",
                 "endpointing": {"mode": "fixed", "min_delay": 0.0, "max_delay": 0.0},
                 "interruption": {
                     "enabled": True,

@@ -42,8 +42,8 @@ class ScriptedRealtimeModel(llm.RealtimeModel):
             is not sent, and not counted.
 
     Args:
-        script: The answers in order, one per generation; or a function from the server's context to the
-            answer.
+        script: The answers in order, one per generation; or a function from what is shown to the
+            answer; or a `ScriptedModel`, which then counts these inferences as its own.
         turn_detection: Whether the server finds out by itself when the user's turn begins and ends.
         user_transcription: Whether it tells what it heard.
         audio_output: Whether it speaks. Otherwise it writes, and the session needs a text to speech.
@@ -63,7 +63,7 @@ class ScriptedRealtimeModel(llm.RealtimeModel):
 
     def __init__(  # noqa: PLR0913 - the capabilities are livekit's
         self,
-        script: Sequence[Answer] | Decide,
+        script: Sequence[Answer] | Decide | ScriptedModel,
         *,
         turn_detection: bool = False,
         user_transcription: bool = True,
@@ -102,7 +102,7 @@ class ScriptedRealtimeModel(llm.RealtimeModel):
         self.pushes: list[Push] = []
         self.push_delay = push_delay
         self.words_per_second = words_per_second
-        self._script = ScriptedModel(script)
+        self._script = script if isinstance(script, ScriptedModel) else ScriptedModel(script)
         self._fail_pushes = set(fail_pushes)
 
     @property

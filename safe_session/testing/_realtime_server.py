@@ -27,7 +27,9 @@ class RealtimeInference(Inference):
     """One generation of a realtime model.
 
     Attributes:
-        shown: A copy of the server's context, taken when the generation began.
+        shown: A copy of the server's context, taken when the generation began. As in a `ScriptedModel`'s
+            inference, the agent's instructions stand before it and those for this response after it, as
+            system messages.
         tools: The names of the tools that it could call.
         tool_choice: The tool choice of this response, or else of its session, if any.
         at: The event loop's time at which it began, in seconds.
@@ -163,7 +165,7 @@ class Server:
     def _inference(self, request: Request | None) -> RealtimeInference:
         tools = self.tools.flatten() if request is None or request.tools is None else request.tools
         return RealtimeInference(
-            shown=self.context.snapshot(),
+            shown=self._shown(request and request.instructions),
             tools=tuple(tool.id for tool in tools),
             tool_choice=(request and request.tool_choice) or self.tool_choice,
             at=asyncio.get_running_loop().time(),
@@ -172,6 +174,14 @@ class Server:
             by_server=request is None,
             modalities=self._model.modalities,
         )
+
+    def _shown(self, instructions: str | None) -> llm.ChatContext:
+        known = self.context.snapshot()
+        before, after = (
+            [llm.ChatMessage(role="system", content=[text])] if text else []
+            for text in (self.instructions, instructions)
+        )
+        return llm.ChatContext([*before, *known.items, *after])
 
     def _on_end(self, generation: Generation) -> None:
         self.generation = None

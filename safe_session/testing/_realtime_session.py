@@ -67,9 +67,10 @@ class ScriptedRealtimeSession(llm.RealtimeSession[NoReturn]):
     async def hear(self, text: str) -> None:
         """Let the server hear the user, and return when they have said it.
 
-        With the server's turn detection it notices that the user starts, which cuts off its own generation,
-        and that they stop; then it starts a generation. Without, it generates when it is asked to, after
-        livekit-agents has committed what was heard (`AgentSession.commit_user_turn()`).
+        With the server's turn detection it notices at the first word's end that the user speaks, which cuts
+        off its own generation, and in the end that they stop; then it starts a generation. Without, it
+        generates when it is asked to, after livekit-agents has committed what was heard
+        (`AgentSession.commit_user_turn()`).
 
         Args:
             text: What the user says, at the model's number of words per second.
@@ -82,10 +83,10 @@ class ScriptedRealtimeSession(llm.RealtimeSession[NoReturn]):
             raise ValueError("the user has to say at least one word")
         self._check_open()
         if self.turn_detection:
+            await self._speak(1)
             self.emit("input_speech_started", llm.InputSpeechStartedEvent())
             self._server.stop()
-        await asyncio.sleep(end_of_word(len(split_words(text)), self._model.words_per_second))
-        self._check_open()
+        await self._speak(len(split_words(text)) - int(self.turn_detection))
         self._heard.append(text)
         if self.turn_detection:
             transcribed = self._model.capabilities.user_transcription
@@ -233,6 +234,10 @@ class ScriptedRealtimeSession(llm.RealtimeSession[NoReturn]):
         """Close the connection."""
         self.closed = True
         self._server.disconnect("the connection has closed")
+
+    async def _speak(self, words: int) -> None:
+        await asyncio.sleep(end_of_word(words, self._model.words_per_second))
+        self._check_open()
 
     async def _send(self, push: Push) -> None:
         if self._model.push_delay > 0:

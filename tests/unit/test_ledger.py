@@ -18,7 +18,9 @@ class Desk:
         self.calls = 0
 
     def infer(self, *shown, speech="s1"):
-        return self.ledger.begin_inference(speech, HOST, 0.0, shown)
+        inference = self.ledger.begin_inference(HOST, 0.0, shown)
+        self.ledger.spoken_in(speech, inference)
+        return inference
 
     def call(self, arguments=6, *, name="book", speech="s1", code=max):
         self.calls += 1
