@@ -156,7 +156,7 @@ class Delivery:
         closing = self._handoffs.session_state() == "closing"
         for late in dropped:
             if late.handoff is not None:
-                self._keeper.give_up_handoff(late.record, late.handoff, "closing" if closing else "left")
+                self._keeper.returned.give_up(late.record, late.handoff, "closing" if closing else "left")
             if late.output is not None:
                 self._keeper.announce(ReplyDropped, late.record, reason="closing" if closing else "gone")
 
@@ -192,7 +192,7 @@ class Delivery:
                 # its agent leaves by the first handoff, so that its route is another one now
                 self._waiting.append(LateResult(late.record, None, handoff=handoff))
             else:
-                self._keeper.apply_handoff(late.record, handoff)
+                self._keeper.returned.apply(late.record, handoff)
                 handed_over = True
 
     def _make_known(self, late: LateResult, agent: Agent) -> None:

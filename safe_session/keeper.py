@@ -15,7 +15,6 @@ from livekit.agents.llm import FunctionCall, FunctionCallOutput
 from . import _livekit, telemetry
 from .context import (
     CANCELLED,
-    HANDED_OVER,
     NO_RESULT,
     UNKNOWN,
     commit,
@@ -37,11 +36,10 @@ from .events import (
     CallNotRun,
     CallReplayed,
     CallShown,
-    HandoffApplied,
-    HandoffNotApplied,
 )
 from .handoff import Handoffs
 from .ledger import CallLedger
+from .returned import ReturnedAgents, returned_agent
 from .runs import Runs
 from .server import SafeRealtimeSession
 
@@ -58,17 +56,6 @@ if TYPE_CHECKING:
     from .ledger import CallItem, CallRecord, Inference, Over, State
     from .policy import SafeOptions
 
-HANDOFF_NOT_APPLIED = "The handoff did not happen."
-_WHY_NOT = {
-    "interrupted": "The caller interrupted first. If it is still wanted, call this tool again.",
-    "cancelled": "The application cancelled it.",
-    "ambiguous": "More than one tool asked for one at the same time.",
-    "failed": "The reply broke off first. If it is still wanted, call this tool again.",
-    "left": "The agent that asked for it has left.",
-    "closing": "The session ended first.",
-}
-WhyNot = Literal["interrupted", "cancelled", "ambiguous", "failed", "left", "closing"]
-
 
 def keeper_of(session: AgentSession[Any]) -> CallKeeper | None:
     """The keeper of a `SafeAgentSession`; None for any other session."""
@@ -84,6 +71,7 @@ class CallKeeper:
         options: the session's.
         handoffs: who has the floor, and who is to have it.
         runs: the tools that run.
+        returned: the agents that tools returned.
     """
 
     def __init__(self, session: AgentSession[Any], options: SafeOptions) -> None:
@@ -91,6 +79,7 @@ class CallKeeper:
         self.options = options
         self.handoffs = Handoffs(session)
         self.runs = Runs(self)
+        self.returned = ReturnedAgents(session, self)
         self._delivery = Delivery(session, self, self.handoffs)
         self._session = session
 
@@ -135,9 +124,7 @@ class CallKeeper:
         """The step that the inference decided is over: what it left open is settled."""
         inference.over = over
         self.handoffs.step_ended(inference.agent)
-        returned = [record for record in inference.calls if _returned_agent(record)]
-        for record in returned:
-            self._settle_handoff(record, over if len(returned) == 1 else "ambiguous")
+        self.returned.step_ended(inference, over)
 
     def _listen(self, speech: SpeechHandle, agent: Agent) -> None:
         def on_item(item: ChatItem) -> None:
@@ -182,7 +169,7 @@ class CallKeeper:
     ) -> None:
         self._end(record, output, items)
         if record.inference is not None and record.inference.over is not None:
-            self._settle_handoff(record, record.inference.over)
+            self.returned.settle(record, record.inference.over)
         if speech.interrupted or speech.done():
             self.announce(CallKept, record, state=record.state)
             if record.shown_running and output.output:
@@ -221,8 +208,10 @@ class CallKeeper:
         self._end(record, output, items)
         handoff, record.body.handoff = record.body.handoff, None
         if handoff is not None and record.interrupted and self.options.interrupted_handoff == "cancel":
-            self.give_up_handoff(record, handoff, "interrupted")
+            self.returned.give_up(record, handoff, "interrupted")
             handoff = None
+        elif handoff is not None:
+            self.commit(record)
         elif not output.output and not tell:
             # what stands before it in the contexts says that the tool runs
             output.output = NO_RESULT
@@ -266,11 +255,11 @@ class CallKeeper:
 
     def _note_release(self, record: CallRecord, items: list[CallItem]) -> None:
         self.ledger.release(record, items)
-        self._commit(record)
+        self.commit(record)
 
     def _note_end(self, record: CallRecord, state: State, items: list[CallItem]) -> None:
         self.ledger.end(record, state, items)
-        self._commit(record)
+        self.commit(record)
 
     def _deliver(
         self,
@@ -282,7 +271,7 @@ class CallKeeper:
     ) -> asyncio.Task[None]:
         return self._delivery.add(LateResult(record, output, is_progress=is_progress, handoff=handoff))
 
-    # -- handoffs
+    # -- what the caller said
 
     def pass_on(self, heard: list[ChatMessage]) -> None:
         """Nobody answers what the caller said to a realtime model's server: whoever follows does (G8).
@@ -305,67 +294,13 @@ class CallKeeper:
             connection.owe(heard)
         self._session.generate_reply()
 
-    def handed_over_to(self, agent: Agent) -> None:
-        """The session hands over to `agent`; if a call returned it, that is how the call ended."""
-        for record in self.ledger:
-            if record.body is not None and record.body.handoff is agent:
-                record.body.handoff = None
-                self._commit(record)
-                self.ledger.handed_off(record)
-
-    def handoff_cancelled(self, call_ids: set[str]) -> None:
-        """A listener of ``function_tools_executed`` cancelled the handoff of that step."""
-        for record in self.ledger:
-            if record.call_id in call_ids and (agent := _returned_agent(record)):
-                self.give_up_handoff(record, agent, "cancelled")
-
-    def give_up_handoff(self, record: CallRecord, agent: Agent, why: WhyNot) -> None:
-        """The handoff to `agent` that the call returned will not happen: the record says so."""
-        body, output = record.body, record.output
-        if body is None or output is None:
-            return
-        body.handoff = None
-        note = f"{HANDOFF_NOT_APPLIED} {_WHY_NOT[why]}"
-        # contexts hold this very object, so all of them are told
-        if body.said:
-            output.output, output.is_error = f"{body.said}\n({note})", False
-        else:
-            output.output, output.is_error, record.state = note, True, "failed"
-        self._commit(record)
-        self.announce(HandoffNotApplied, record, to_agent_id=agent.id, reason=why)
-
-    def apply_handoff(self, record: CallRecord, agent: Agent) -> None:
-        """The handoff to `agent` that the call returned happens after all."""
-        if record.output is not None and record.body is not None:
-            record.output.output, record.output.is_error = record.body.said or HANDED_OVER, False
-            record.body.handoff = None
-            self._commit(record)
-        self.announce(HandoffApplied, record, to_agent_id=agent.id)
-        self.ledger.handed_off(record)
-        self._session.update_agent(agent)
-
-    def _settle_handoff(self, record: CallRecord, why: Literal["ambiguous"] | Over) -> None:
-        """livekit did not hand over in the call's own step: give the handoff up, or apply it."""
-        agent = _returned_agent(record)
-        if agent is None:
-            return
-        if _livekit.is_closing(self._session):
-            self.give_up_handoff(record, agent, "closing")
-        elif why == "done":
-            # up to 1.6.x, livekit forgets a returned agent if a later tool of the step returns none
-            self.apply_handoff(record, agent)
-        elif why != "ambiguous" and self.options.interrupted_handoff == "apply":
-            self.apply_handoff(record, agent)
-        else:
-            self.give_up_handoff(record, agent, why)
-
     # -- contexts
 
     def remember(self, record: CallRecord, agent: Agent) -> None:
         """From now on, the stored context of `agent` holds what is known of the call (G7)."""
         if agent not in record.audience:
             record.audience.add(agent)
-            self._commit(record)
+            self.commit(record)
 
     def inherit(self, agent: Agent, previous: Agent) -> None:
         """`agent` follows on `previous`: it knows what it will tell, and keeps its context's calls (G7)."""
@@ -385,14 +320,15 @@ class CallKeeper:
     def completed(self, context: ChatContext, agent: Agent) -> ChatContext:
         """What a realtime model's server is told in the place of `context` (G2)."""
         # what is told of a returned agent depends on whether it is handed over to
-        records = [record for record in self.ledger.unsettled() if _returned_agent(record) is None]
+        records = [record for record in self.ledger.unsettled() if returned_agent(record) is None]
         records = _without(unanswered(context, records), records)
         return show(context, agent, records, marked=True)[0]
 
-    def _commit(self, record: CallRecord) -> None:
+    def commit(self, record: CallRecord) -> None:
+        """Put what is known of the call where it belongs: into stored contexts, the history, on servers."""
         contexts = [_livekit.stored_context(agent) for agent in record.audience]
         commit(record.items, [*contexts, self._session.history])
-        if _returned_agent(record) is None:
+        if returned_agent(record) is None:
             for connection in self._connections_of(record):
                 connection.owe(record.items)
 
@@ -427,8 +363,3 @@ def has_gone_on(record: CallRecord) -> bool:
 
 def _without(left_out: list[CallRecord], records: list[CallRecord]) -> list[CallRecord]:
     return [record for record in records if record not in left_out]
-
-
-def _returned_agent(record: CallRecord) -> Agent | None:
-    """The agent that an ended call returned, and that nobody handed over to."""
-    return record.body.handoff if record.ended and record.body is not None else None

@@ -60,7 +60,7 @@ class SafeAgentSession(AgentSession[Userdata_T]):
     def update_agent(self, agent: Agent) -> None:
         """Hand over to `agent`, as `AgentSession.update_agent` does."""
         mark_handed_over()
-        self.keeper.handed_over_to(agent)
+        self.keeper.returned.handed_over_to(agent)
         before = _livekit.handoff_task(self)
         super().update_agent(agent)
         handoff = _livekit.handoff_task(self)
@@ -72,7 +72,7 @@ class SafeAgentSession(AgentSession[Userdata_T]):
         handoff = isinstance(arg, FunctionToolsExecutedEvent) and arg.has_agent_handoff
         super().emit(event, arg)
         if handoff and not arg.has_agent_handoff:
-            self.keeper.handoff_cancelled({call.call_id for call in arg.function_calls})
+            self.keeper.returned.cancelled({call.call_id for call in arg.function_calls})
 
     def _promise(self, agent: Agent, handoff: asyncio.Task[None]) -> None:
         """Build the activity that is to follow, so that what arrives has a place to go (G8)."""
