@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import contextvars
 import functools
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -31,8 +32,11 @@ if TYPE_CHECKING:
 _ATTEMPTS = 3
 """How often in a row a push is tried before it waits for the next occasion."""
 
-_PATIENCE = 2.0
-"""Seconds that a reply waits for a push of what its model should know."""
+_REFUSALS = 10
+"""How often a server may leave out an item that it was told, until that is given up."""
+
+_PATIENCE = 8.0
+"""Seconds that a reply waits for a push of what its model should know; OpenAI's client gives a push 5."""
 
 _OWN_REPLY = 2.0
 """Seconds that a model gets to reply to an output by itself, if it is one that does."""
@@ -75,6 +79,7 @@ class _Told:
         keeper: of the calls.
         agent: whose context it keeps.
         owed: what it must still be told.
+        refusals: how often the server has left out an item that it was told.
         lock: held during a push.
         pushing: the task that pushes what is owed.
         generations: those that have begun, by the id of their event, until livekit takes them up.
@@ -88,6 +93,7 @@ class _Told:
     keeper: CallKeeper
     agent: Agent
     owed: CallContext = field(default_factory=lambda: CallContext([]))
+    refusals: Counter[str] = field(default_factory=Counter[str])
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     pushing: asyncio.Task[None] | None = None
     generations: dict[int, Generation] = field(default_factory=dict[int, Generation])
@@ -183,7 +189,17 @@ class SafeRealtimeSession(RealtimeSession[Any]):
         return self.told.keeper.completed(completed, self.told.agent)
 
     def _arrived(self, pushed: ChatContext) -> None:
-        self.told.owed = CallContext(lacking(self.told.owed.items, pushed))
+        # from 1.7 on, OpenAI's client raises nothing if its server refuses an item
+        owed = lacking(self.told.owed.items, self.chat_ctx)
+        self.told.refusals.update(item.id for item in owed if item in pushed.items)
+        refused = [item for item in owed if self.told.refusals[item.id] >= _REFUSALS]
+        if refused:
+            telemetry.logger.error(
+                "a realtime model's server refuses what it is told; its model will not know it",
+                agent_id=self.told.agent.id,
+                item_ids=[item.id for item in refused],
+            )
+        self.told.owed = CallContext([item for item in owed if item not in refused])
 
     def _failed(self, pushed: ChatContext, error: Exception) -> None:
         telemetry.logger.warning(
@@ -288,8 +304,8 @@ class SafeRealtimeSession(RealtimeSession[Any]):
             self.told.caller_spoke, self.told.heard = True, []
             self.push()  # the server may be about to start a generation by itself
         elif event == "session_reconnected":
+            # some of it is on its way: OpenAI's client replays what it knew, but for calls up to 1.8.0
             self._owe_lacking(_livekit.stored_context(self.told.agent))
-            self.push()
 
     async def aclose(self) -> None:
         told = self.told
