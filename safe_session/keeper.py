@@ -207,7 +207,7 @@ class CallKeeper:
             return self._deliver(record, output, is_progress=True) if tell else None
         self._end(record, output, items)
         handoff, record.body.handoff = record.body.handoff, None
-        if handoff is not None and record.interrupted and self.options.interrupted_handoff == "cancel":
+        if handoff is not None and record.interrupted and self.options.interrupted_handoff != "apply":
             self.returned.give_up(record, handoff, "interrupted")
             handoff = None
         elif handoff is not None:
@@ -326,11 +326,22 @@ class CallKeeper:
 
     def commit(self, record: CallRecord) -> None:
         """Put what is known of the call where it belongs: into stored contexts, the history, on servers."""
-        contexts = [_livekit.stored_context(agent) for agent in record.audience]
-        commit(record.items, [*contexts, self._session.history])
+        commit(record.items, self._contexts_of(record))
         if returned_agent(record) is None:
             for connection in self._connections_of(record):
                 connection.owe(record.items)
+
+    def forget(self, record: CallRecord) -> None:
+        """Nothing holds the call any more, but for a realtime model's server, which waits for its output."""
+        for connection in self._connections_of(record):
+            connection.owe(record.items)
+        ids = {item.id for item in record.items}
+        for context in self._contexts_of(record):
+            context.items[:] = [item for item in context.items if item.id not in ids]
+        self.ledger.forget(record)
+
+    def _contexts_of(self, record: CallRecord) -> list[ChatContext]:
+        return [*(_livekit.stored_context(agent) for agent in record.audience), self._session.history]
 
     def _connections_of(self, record: CallRecord) -> list[SafeRealtimeSession]:
         """The connections to the servers whose models are to know of the call."""

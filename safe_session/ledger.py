@@ -251,6 +251,11 @@ class CallLedger:
             self._unsettled.pop(oldest, None)
         self._tell_waiting(record)
 
+    def forget(self, record: CallRecord) -> None:
+        """An ended call is to be as if it had never been made."""
+        self._ended.pop(record.call.id, None)
+        self._unsettled.pop(record.call.id, None)
+
     def handed_off(self, record: CallRecord) -> None:
         """The handoff that the call returned has happened: everyone can see its ending."""
         if record.ended and record.settled is None:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 Repeat = Literal["knowingly", "once", "freely"]
 OnHandoff = Literal["drop", "retarget"]
-InterruptedHandoff = Literal["cancel", "apply"]
+InterruptedHandoff = Literal["cancel", "apply", "forget"]
 
 _ToolT = TypeVar("_ToolT", bound=Callable[..., Any])
 _POLICY_ATTRIBUTE = "__safe_session_policy__"
@@ -59,7 +59,8 @@ class SafeOptions:
             again.
         interrupted_handoff: what becomes of a handoff that a tool returned in a turn which the caller
             interrupted. ``"cancel"`` (default): the call's record says that it did not happen.
-            ``"apply"``: it happens.
+            ``"apply"``: it happens. ``"forget"``: neither it nor its call leaves a trace in contexts and
+            history, as in livekit up to 1.6.10; a model may then make the call anew.
         policies: the `ToolPolicy` of a tool, by the tool's name; for tools that can't be decorated with
             `tool_policy` (those of an MCP server). It wins over the decorator.
 

@@ -85,7 +85,10 @@ class ReturnedAgents:
             output.output, output.is_error = f"{body.said}\n({note})", False
         else:
             output.output, output.is_error, record.state = note, True, "failed"
-        self._keeper.commit(record)
+        if why == "interrupted" and self._keeper.options.interrupted_handoff == "forget":
+            self._keeper.forget(record)
+        else:
+            self._keeper.commit(record)
         self._keeper.announce(HandoffNotApplied, record, to_agent_id=agent.id, reason=why)
 
     def apply(self, record: CallRecord, agent: Agent) -> None:

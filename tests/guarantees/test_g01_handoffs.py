@@ -3,10 +3,10 @@
 import pytest
 from livekit.agents import Agent, function_tool
 
-from safe_session import SafeOptions
+from safe_session import SafeAgentSession, SafeOptions
 from safe_session.testing import Call
 
-from ._scenes import Host, diligent
+from ._scenes import Host, Scene, calls_in, diligent
 
 NOT_DONE = "The handoff did not happen."
 TRANSFER = Call("transfer", {})
@@ -64,7 +64,11 @@ async def test_interrupted_before_the_handoff_it_is_applied(stage, says):
     "apply",
     [
         pytest.param(False, marks=pytest.mark.fails_on_plain(">=1.6"), id="cancelled"),
-        pytest.param(True, marks=pytest.mark.fails_on_plain(text=">=1.6.6", voice=">=1.7"), id="applied"),
+        pytest.param(
+            True,
+            marks=pytest.mark.fails_on_plain(text=">=1.6.6", voice=">=1.7", realtime=">=1.6"),
+            id="applied",
+        ),
     ],
 )
 async def test_interrupted_while_the_transfer_runs(stage, apply):
@@ -78,6 +82,21 @@ async def test_interrupted_while_the_transfer_runs(stage, apply):
         await call.at(30)
         assert (call.session.current_agent is call.agent.manager) == apply
     assert (NOT_DONE in call.result_of("transfer").output) == (not apply)
+
+
+@pytest.mark.parametrize("takes", [0.5, 3], ids=["done", "running"])
+async def test_interrupted_it_is_forgotten_if_that_is_asked_for(medium, takes):
+    """A model that is no longer shown the call may make it anew; then that one stays."""
+    host = Transferring(takes={"transfer": takes})
+    options = {"safe": SafeOptions(interrupted_handoff="forget"), "forgets": True}
+    async with Scene(SafeAgentSession, medium, diligent(TRANSFER), host, **options) as call:
+        await call.says("Manager!")
+        await call.at(1)
+        await call.says("Well?")
+        await call.at(30)
+        handed_over = call.session.current_agent is host.manager
+    assert len(calls_in(host.chat_ctx)) == len(calls_in(call.session.history)) == int(handed_over)
+    assert len(host.did) == 1 + handed_over
 
 
 async def test_a_handoff_that_nobody_interrupts_happens_on_both(stage):
