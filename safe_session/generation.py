@@ -77,5 +77,6 @@ class Generation:
                 self._answer(call)
 
     def _answer(self, call: FunctionCall) -> None:
-        if self._skipped is not None:
+        started = any(record.call.id == call.id for record in self.inference.calls)
+        if self._skipped is not None and not started:
             self._keeper.not_run(call, self._agent, self._skipped, speech_id=self._speech_id)
