@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+import inspect
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from livekit.agents import AgentSession, FunctionToolsExecutedEvent
 
@@ -23,6 +24,14 @@ if TYPE_CHECKING:
 Userdata_T = TypeVar("Userdata_T")
 
 
+def _takes_livekits_keywords(init: Any) -> Any:
+    """Tell `inspect`, and what is built on it, the keywords that are passed on."""
+    theirs = inspect.signature(cast("Any", AgentSession).__init__)
+    ours = inspect.signature(init).parameters["safe"]
+    init.__signature__ = theirs.replace(parameters=[*theirs.parameters.values(), ours])
+    return init
+
+
 class SafeAgentSession(AgentSession[Userdata_T]):
     """An `AgentSession` that never loses a tool call and never repeats one unknowingly.
 
@@ -40,6 +49,7 @@ class SafeAgentSession(AgentSession[Userdata_T]):
         TypeError: if `safe` is not a `SafeOptions`.
     """
 
+    @_takes_livekits_keywords
     def __init__(self, *, safe: SafeOptions | None = None, **kwargs: Any) -> None:
         if safe is not None and not isinstance(safe, SafeOptions):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TypeError(f"safe is {safe!r}; it must be a SafeOptions")
