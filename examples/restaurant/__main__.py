@@ -60,6 +60,22 @@ def chat(options: argparse.Namespace) -> int:
     return KEPT
 
 
+def voice(options: argparse.Namespace) -> int:
+    """Have a spoken call."""
+    try:
+        from .voice import drawing, have_call, save  # noqa: PLC0415 - needs an extra
+    except ModuleNotFoundError as error:
+        print(f"a spoken call needs {error.name}: pip install '.[voice]'", file=sys.stderr)
+        return BAD_FILE
+    session_class = AgentSession if options.plain else SafeAgentSession
+    with _progress(draw.console(stderr=True), f"a call on {session_class.__name__}, in real time …"):
+        call = run(have_call(session_class), virtual=False)
+    out = draw.console()
+    out.print(drawing(call, out.width))
+    out.print(f"Listen to {options.recording}; {save(call, options.recording)} has the timeline.")
+    return KEPT if options.plain else _exit_code(call.happened)
+
+
 def _play(path: Path, options: argparse.Namespace, *, drawn: bool = True) -> tuple[Happened, Happened]:
     """Play a call on a plain session and on a safe one, and draw both."""
     call = load(path)
@@ -100,6 +116,14 @@ def _set_up_logging(*, verbose: bool) -> None:
         logging.getLogger().addHandler(logging.NullHandler())  # or Python prints warnings to stderr
 
 
+def _wav(name: str) -> Path:
+    """A file that can be written: better known before the call than after it."""
+    path = Path(name)
+    if not path.parent.is_dir():
+        raise argparse.ArgumentTypeError(f"there is no folder {path.parent}")
+    return path
+
+
 def _arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m examples.restaurant",
@@ -117,6 +141,12 @@ def _arguments() -> argparse.ArgumentParser:
     talker = commands.add_parser("chat", help="talk to the host; type while it speaks to interrupt it")
     talker.add_argument("--book", type=Path, metavar="FILE", help="keep the reservations in this SQLite file")
     talker.set_defaults(run=chat)
+    speaker = commands.add_parser("voice", help="have a spoken call, recorded, with no key and no network")
+    speaker.add_argument("--plain", action="store_true", help="on livekit-agents' own AgentSession")
+    speaker.add_argument(
+        "--recording", type=_wav, default="call.wav", metavar="FILE", help="call.wav if not given"
+    )
+    speaker.set_defaults(run=voice)
     return parser
 
 

@@ -13,15 +13,18 @@ from livekit.agents import RunContext, ToolError
 
 from .book import Book, BookError
 from .menu import MenuError
+from .opening import OpeningError
 
-# Seconds, besides what the caller takes to answer. A calendar, a kitchen and a text message service are slow;
-# the book is not.
+# Seconds, besides what the caller takes to answer. A calendar, a bank, a kitchen and a text message service
+# are slow; the book is not.
 DURATIONS: Mapping[str, float] = MappingProxyType(
     {
         "find_table": 1.2,
+        "find_reservation": 0.4,
         "create_reservation": 0.4,
         "change_reservation": 0.4,
         "cancel_reservation": 0.4,
+        "charge_deposit": 1.5,
         "send_confirmation": 3.0,
         "check_allergens": 4.0,
         "send_text": 3.0,
@@ -31,6 +34,7 @@ DURATIONS: Mapping[str, float] = MappingProxyType(
         "transfer_to_takeaway": 0.2,
     }
 )
+AT_ONCE: Mapping[str, float] = MappingProxyType(dict.fromkeys(DURATIONS, 0.0))
 
 
 @dataclass
@@ -82,7 +86,7 @@ class Restaurant:
         """Take the time that the tool of `ctx` takes, then let it do its work.
 
         Raises:
-            ToolError: What it wants is not in the book, or not on the menu.
+            ToolError: The book, the menu or the opening hours don't allow for it.
         """
         clock = asyncio.get_running_loop().time
         work = Work(
@@ -98,7 +102,7 @@ class Restaurant:
             raise
         except Exception as error:
             work.outcome = "failed"
-            if isinstance(error, BookError | MenuError):
+            if isinstance(error, BookError | MenuError | OpeningError):
                 raise ToolError(str(error)) from None
             raise
         finally:

@@ -29,6 +29,7 @@ def test_everything_a_file_can_say(tmp_path):
         """
 title: A call
 report: "#1"
+book: [{name: 王, day: Friday, time: 19:00, people: 4}]
 durations: {find_table: 2}
 thinking: 0.5
 timeline:
@@ -41,6 +42,7 @@ expect:
 """,
     )
     assert (call.title, call.report) == ("A call", "#1")
+    assert call.book == ({"name": "王", "day": "Friday", "time": "19:00", "people": 4},)
     assert call.durations == {**DURATIONS, "find_table": 2.0}
     assert call.thinking == 0.5
     assert call.timeline == (
@@ -91,6 +93,18 @@ STEP = "timeline:\n  - at: 1\n    says: hello\n"
         (STEP + "durations:\n  find_table: -1", 5, "a number is expected here, 0 or more"),
         (STEP + "durations:\n  find_table: .inf", 5, "a number is expected here, 0 or more"),
         (STEP + "durations: 3", 4, "a mapping is expected here"),
+        (STEP + "book: 3", 4, "a list is expected here"),
+        (STEP + "book:\n  - name: Miller\n    day: Friday", 5, "a reservation needs time and people"),
+        (
+            STEP + "book: [{name: Miller, day: Monday, time: 19:00, people: 4}]",
+            4,
+            "the restaurant is closed on Mondays",
+        ),
+        (
+            STEP + "book: [{name: Miller, day: Friday, time: 19:00, people: 13}]",
+            4,
+            "there are tables for parties of 1 to 12, not of 13",
+        ),
         (STEP + "thinking: long", 4, "a number is expected here, 0 or more"),
         ("timeline: hello", 1, "a list is expected here"),
         ("timeline: []", 1, "a list is expected here"),

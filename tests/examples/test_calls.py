@@ -63,6 +63,15 @@ async def test_7632_on_a_safe_session(recorded):
     assert "The kitchen says that the kung pao chicken contains peanuts" in happened.heard
 
 
+async def test_what_is_cancelled_is_cancelled_again_on_a_plain_session(recorded):
+    happened = await recorded("cancelled", AgentSession)
+    again = ["cancel_reservation ran 2 times instead of 1"]
+    if RELEASE < (1, 6, 5):  # it does not show what runs
+        again.append("send_confirmation ran 2 times instead of 1")
+    assert happened.unmet == [*again, "the caller was never told '订单047已经取消'"]
+    assert "没有找到王的预订" in happened.heard
+
+
 CALLERS = {
     "zh": (
         ("你好，我姓王，周五晚上七点，六位，有桌子吗？", "周五晚上七点有六位的桌子，要为您订下吗？"),

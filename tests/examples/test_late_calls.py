@@ -14,7 +14,7 @@ RELEASE = tuple(int(part) for part in version("livekit-agents").split(".")[:3])
 
 
 @pytest.mark.fails_on_plain("<9")
-@pytest.mark.parametrize("name", ["late-reply", "retarget", "silence", "under-a-task"])
+@pytest.mark.parametrize("name", ["cancelled", "late-reply", "retarget", "silence", "under-a-task"])
 async def test_it_goes_as_its_file_expects(recorded, session_class, name):
     happened = await recorded(name, session_class)
     assert happened.wrong == []

@@ -1,9 +1,16 @@
 """What the offline model decides from the context that it is shown, in both languages."""
 
+import re
+from contextlib import closing
+from datetime import datetime
+
 import pytest
 from _contexts import RUNNING, agent, caller, calls, context
 
+from examples.restaurant.book import Book, BookError
+from examples.restaurant.menu import MenuError, allergens_of
 from examples.restaurant.model import decide
+from examples.restaurant.opening import OpeningError
 
 ASKED = {
     "zh": caller("你好，我姓王，周五晚上七点，四位，有桌子吗？"),
@@ -25,7 +32,7 @@ def made(language, *output):
 
 
 def reserved(language):
-    return made(language, f"Reserved: order 047, {NAME[language]}, Friday 19:00, 6 people.")
+    return made(language, f"Reserved: order 047, {NAME[language]}, Friday 2025-12-05 19:00, 6 people.")
 
 
 def sent(language, *output):
@@ -107,7 +114,7 @@ def test_a_failure_is_told_and_not_tried_again(language):
         context(ASKED[language], FOUND, agent("…"), AGREED[language], failed, sent(language, "!none"))
     )
     assert not answer.calls
-    assert "there is no table for 6" in answer.text
+    assert {"zh": "那个时间没有桌子了", "en": "there is no table for 6"}[language] in answer.text
 
 
 @pytest.mark.parametrize(
@@ -118,6 +125,9 @@ def test_a_failure_is_told_and_not_tried_again(language):
         ("换成星期天，五个人", ("change_reservation", {"order": "047", "day": "Sunday", "people": 5})),
         ("请取消", ("cancel_reservation", {"order": "047"})),
         ("Please cancel order 048.", ("cancel_reservation", {"order": "048"})),
+        ("Please charge the deposit.", ("charge_deposit", {"order": "047"})),
+        ("请从我的卡上扣定金。", ("charge_deposit", {"order": "047"})),
+        ("改到12月24号", ("change_reservation", {"order": "047", "day": "12-24"})),
     ],
 )
 def test_a_reservation_is_changed_or_cancelled(words, call):
@@ -134,10 +144,42 @@ def test_a_reservation_is_changed_or_cancelled(words, call):
             "My name is Miller, please change my reservation to Sunday.",
             ("change_reservation", {"order": "Miller", "day": "Sunday"}),
         ),
+        ("Have I got a reservation? Miller, order 47", ("find_reservation", {"name_or_order": "047"})),
+        ("查一下我的预订，我姓王。", ("find_reservation", {"name_or_order": "王"})),
     ],
 )
 def test_a_reservation_of_an_earlier_call(words, call):
     assert calls(caller(words)) == [call]
+
+
+def test_a_reservation_is_looked_up_once_the_name_is_known_and_then_changed():
+    asked = caller("Do I have a reservation?")
+    assert decide(context(asked)).text == "May I have your name, please? "
+    named = (asked, agent("May I have your name, please? "), caller("My name is Miller."))
+    found = {"name_or_order": "Miller"}
+    assert calls(*named) == [("find_reservation", found)]
+    output = "Found: order 051, Miller, Wednesday 2025-12-24 19:30, 2 people."
+    told = "I have found it: order 051, two people on Wednesday at 7:30 pm, under Miller. "
+    known = (*named, ("find_reservation", found, output))
+    assert decide(context(*known)).text == told
+    assert calls(*known, agent(told), caller("Make it four.")) == [
+        ("change_reservation", {"order": "051", "people": 4})
+    ]
+    assert calls(*known, agent(told), caller("Please cancel it.")) == [
+        ("cancel_reservation", {"order": "051"})
+    ]
+
+
+CANCEL = ("cancel_reservation", {"order": "王"})
+
+
+def test_cancelled_and_confirmed_in_one_step():
+    asked = caller("我姓王，请取消我的预订，再给我发个短信。")
+    assert calls(asked) == [CANCEL, ("send_confirmation", {"name": "王"})]
+    output = "Cancelled: order 047, 王, Friday 2025-12-05 19:00, 8 people."
+    checked = decide(context(asked, (*CANCEL, output), sent("zh"), agent("…"), caller("取消了吗？")))
+    assert checked.text == "订单047已经取消。"
+    assert not checked.calls
 
 
 @pytest.mark.parametrize(
@@ -188,3 +230,46 @@ def test_a_caller_who_waits_is_told_what_runs(words, told):
     asked = {"Are you still there?": ASKED["en"], "喂，还在吗？": ASKED["zh"]}[words]
     shown = context(asked, (*FOUND[:2], RUNNING), agent("…"), caller(words))
     assert decide(shown).text == told
+
+
+@pytest.mark.parametrize(
+    ("day", "spoken"),
+    [
+        ("tomorrow", ("明天", "for four tomorrow at 7 pm")),
+        ("12-24", ("12月24日", "for four on December 24 at 7 pm")),
+        ("2026-01-02", ("1月2日", "for four on January 2 at 7 pm")),
+    ],
+)
+def test_days_are_said_as_people_say_them(day, spoken):
+    found = ("find_table", {**FOUR, "day": day}, "There is a free table.")
+    for greeting, words in zip(("你好", "Hello"), spoken, strict=True):
+        assert words in decide(context(caller(greeting), found)).text
+
+
+EXCUSES = {
+    "party": lambda book: book.create(name="王", day="Friday", time="19:00", people=13),
+    "closed": lambda book: book.create(name="王", day="Monday", time="19:00", people=4),
+    "hours": lambda book: book.create(name="王", day="Friday", time="16:00", people=4),
+    "over": lambda book: book.create(name="王", day="2025-01-01", time="19:00", people=4),
+    "ahead": lambda book: book.create(name="王", day="2027-01-05", time="19:00", people=4),
+    "full": lambda book: [book.create(name="李", day="Friday", time="19:00", people=12) for _ in range(2)],
+    "unknown": lambda book: book.find("王"),
+    "several": lambda book: [book.create(name="王", day="Friday", time="12:00", people=2), book.find("王")],
+    "small": lambda book: book.charge_deposit("047"),
+    "paid": lambda book: [book.change("047", people=8), *(book.charge_deposit("047") for _ in range(2))],
+    "menu": lambda _: allergens_of("鱼香肉丝"),
+}
+
+
+@pytest.mark.parametrize("excuse", EXCUSES)
+def test_a_chinese_caller_is_told_in_chinese_why_not(excuse):
+    """Whatever the restaurant may say: the model knows its words."""
+    with closing(Book(now=lambda: datetime(2025, 12, 2, 12))) as book:
+        if excuse != "unknown":
+            book.create(name="王", day="Friday", time="12:00", people=2)
+        with pytest.raises((BookError, OpeningError, MenuError)) as why:
+            EXCUSES[excuse](book)
+    failed = ("create_reservation", {"name": "王", **FOUR}, f"!{why.value}")
+    told = decide(context(caller("你好"), failed)).text
+    assert told.startswith("抱歉，没有办成：")
+    assert not re.search("[a-z]", told)

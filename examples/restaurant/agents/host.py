@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from livekit.agents import Agent, ChatContext, ToolError, function_tool
+from datetime import date
+
+from livekit.agents import Agent, ChatContext, function_tool
+
+from safe_session import tool_policy
 
 from ..menu import allergens_of
 from ..restaurant import Context
@@ -11,7 +15,7 @@ from .manager import Manager
 from .takeaway import Takeaway
 
 INSTRUCTIONS = """You are the host of Bamboo House, a restaurant, on the telephone.
-Answer in the caller's language, in one or two short sentences.
+Today is {today}. Answer in the caller's language, in one or two short sentences.
 Look for a table before you offer one. Once the caller agrees, make the reservation and send the
 confirmation in one step. Never make a reservation that you have already made, or are making."""
 
@@ -20,24 +24,40 @@ class Host(Agent):
     """Answers first. Every tool works on the restaurant that the session carries."""
 
     def __init__(self) -> None:
-        super().__init__(instructions=INSTRUCTIONS)
+        super().__init__(instructions=INSTRUCTIONS.format(today=f"{date.today():%A, %Y-%m-%d}"))
 
     async def on_enter(self) -> None:
         self.session.generate_reply(instructions="Greet the caller.")
 
+    @tool_policy(repeat="freely")
     @function_tool
     async def find_table(self, ctx: Context, day: str, time: str, people: int) -> str:
         """Look in the calendar for a free table.
 
         Args:
-            day: Day of the week, in English, such as Friday.
+            day: Day of the week, in English, such as Friday; today or tomorrow; or a date such as 2025-12-24.
             time: Time of day, such as 19:00.
             people: Size of the party.
         """
         async with ctx.userdata.at_work(ctx):
-            free = ctx.userdata.book.seats_left(day, time) >= people
-        table = f"table for {people} on {day} at {time}"
-        return f"There is a free {table}." if free else f"There is no free {table}."
+            wanted, free = ctx.userdata.book.look(day=day, time=time, people=people)
+        table = f"table for {people} on {wanted:%A %Y-%m-%d} at {wanted:%H:%M}"
+        if wanted in free:
+            return f"There is a free {table}."
+        others = " or ".join(f"{each:%H:%M}" for each in free[:2])
+        return f"There is no free {table}" + (f"; there is one at {others}." if others else ".")
+
+    @tool_policy(repeat="freely")
+    @function_tool
+    async def find_reservation(self, ctx: Context, name_or_order: str) -> str:
+        """Look a reservation up.
+
+        Args:
+            name_or_order: The name it is under, or its order number, such as 047.
+        """
+        async with ctx.userdata.at_work(ctx):
+            found = ctx.userdata.book.find(name_or_order)
+        return f"Found: {found}."
 
     @function_tool
     async def create_reservation(self, ctx: Context, name: str, day: str, time: str, people: int) -> str:
@@ -45,7 +65,7 @@ class Host(Agent):
 
         Args:
             name: The caller's name.
-            day: Day of the week, in English, such as Friday.
+            day: Day of the week, in English, such as Friday; today or tomorrow; or a date such as 2025-12-24.
             time: Time of day, such as 19:00.
             people: Size of the party.
         """
@@ -66,7 +86,7 @@ class Host(Agent):
 
         Args:
             order: The order number, such as 047, or the name it is under.
-            day: The new day of the week, if it changes.
+            day: The new day, if it changes: a day of the week, or a date.
             time: The new time of day, if it changes.
             people: The new size of the party, if it changes.
         """
@@ -85,19 +105,30 @@ class Host(Agent):
             cancelled = ctx.userdata.book.cancel(order)
         return f"Cancelled: {cancelled}."
 
+    @tool_policy(repeat="once")
+    @function_tool
+    async def charge_deposit(self, ctx: Context, order: str) -> str:
+        """Charge the deposit for a reservation to the caller's card. Only once the caller has agreed.
+
+        Args:
+            order: The order number, such as 047.
+        """
+        async with ctx.userdata.at_work(ctx):
+            deposit = ctx.userdata.book.charge_deposit(order)
+        return f"Charged: {deposit}."
+
     @function_tool
     async def send_confirmation(self, ctx: Context, name: str) -> str:
-        """Send the caller a text message with the reservations under their name.
+        """Send the caller a text message that says which reservations stand under their name.
 
         Args:
             name: The caller's name.
         """
         async with ctx.userdata.at_work(ctx):
-            orders = [r.order for r in ctx.userdata.book.standing() if r.name == name]
-        if not orders:
-            raise ToolError(f"there is no reservation under {name!r} to confirm")
-        return f"Text message sent, with order {', '.join(orders)}."
+            orders = [each.order for each in ctx.userdata.book.standing() if each.name == name]
+        return f"Text message sent, with {'order ' + ', '.join(orders) if orders else 'no order'}."
 
+    @tool_policy(on_handoff="retarget")  # whoever has the floor by then says what is in the dish
     @function_tool
     async def check_allergens(self, ctx: Context, dish: str) -> str:
         """Ask the kitchen what is in a dish. The answer comes later; talk on meanwhile.

@@ -8,19 +8,23 @@ from livekit.agents import ChatContext
 
 from safe_session.testing import Answer, Call
 
+from .chinese import CHINESE
 from .context import Conversation, Made, read
 from .ears import Heard, hear
-from .voice import VOICES, Voice
+from .english import ENGLISH
+from .voice import Voice
 from .wishes import Details, Wish, Wishes, wishes
 
 THINKING = 0.2  # seconds before the first word
-ABOUT_THE_BOOK = {"create_reservation", "change_reservation", "cancel_reservation"}
+VOICES = {"en": ENGLISH, "zh": CHINESE}
+ABOUT_THE_BOOK = {"create_reservation", "change_reservation", "cancel_reservation", "charge_deposit"}
 OF_THE_SESSION = {"send_text"}
 TOOLS = {
     "host": {
         *ABOUT_THE_BOOK,
         *OF_THE_SESSION,
         "find_table",
+        "find_reservation",
         "send_confirmation",
         "check_allergens",
         "request_callback",
@@ -71,9 +75,14 @@ def _reply(conversation: Conversation, wanted: Wishes, voice: Voice) -> list[str
         return [voice.goodbye]
     if conversation.role != "host":
         return [voice.anything_else]
-    if wanted.details.missing():
-        return [voice.ask(wanted.details.missing())]
-    return [voice.ask_name if wanted.details.name is None else voice.anything_else]
+    return [_next_question(heard, wanted.details, voice)]
+
+
+def _next_question(heard: Heard, details: Details, voice: Voice) -> str:
+    """What the host needs to know for what the caller wants."""
+    if not heard.looks_up and details.missing():
+        return voice.ask(details.missing())
+    return voice.ask_name if details.name is None else voice.anything_else
 
 
 def _asked_about(heard: Heard, conversation: Conversation, wanted: Wishes) -> list[Made]:

@@ -6,28 +6,16 @@ import re
 from dataclasses import dataclass
 
 from ..menu import ALLERGENS
-from .words import DAYS, NUMBERS
-
-_CHINESE = "一二三四五六七八九十"
-
-_EN = rf"\d{{1,2}}|{'|'.join(NUMBERS)}"
-_ZH = rf"\d{{1,2}}|十[一二]|[两{_CHINESE}]"
+from .when import hear_day, hear_time
+from .words import CHINESE_NUMBER, ENGLISH_NUMBER, number
 
 _PEOPLE = re.compile(
-    rf"({_ZH})\s*(?:个人|位|人)"
-    rf"|\b({_EN}) (?:people|persons|guests|of us)\b"
-    rf"|\b(?:(?:table|party|reservation) (?:for|of)|for a party of) ({_EN})\b"
-    rf"|\bmake (?:it|that) ({_EN})\b(?!\s*(?:pm|o'clock))",
+    rf"({CHINESE_NUMBER})\s*(?:个人|位|人)"
+    rf"|\b({ENGLISH_NUMBER}) (?:people|persons|guests|of us)\b"
+    rf"|\b(?:(?:table|party|reservation) (?:for|of)|for a party of) ({ENGLISH_NUMBER})\b"
+    rf"|\bmake (?:it|that) ({ENGLISH_NUMBER})\b(?!\s*(?:pm|o'clock))",
     re.IGNORECASE,
 )
-_TIME = re.compile(
-    rf"(?P<early>上午|早上)?(?P<zh>{_ZH})点(?P<half>半)?"
-    rf"|(?P<half_past>half past )(?P<past>{_EN})\b"
-    rf"|(?:\bat )?\b(?P<hour>\d{{1,2}}):(?P<minute>\d\d)\b"
-    rf"|\b(?:at (?P<at>{_EN})|(?P<clock>{_EN}) ?(?:pm\b|o'clock))",
-    re.IGNORECASE,
-)
-_DAY = re.compile(rf"(?:周|星期|礼拜)([一二三四五六日天])|\b({'|'.join(DAYS)})\b", re.IGNORECASE)
 _NAME = re.compile(
     r"我姓([\u4e00-\u9fff])|我叫([\u4e00-\u9fff]{2,4})"
     r"|(?:[Mm]y name is|[Nn]ame's|[Tt]he name is|[Uu]nder|[Tt]his is) ([A-Z]\w+)"
@@ -38,7 +26,8 @@ _ORDER = re.compile(
 _DISHES = "|".join(map(re.escape, ALLERGENS))
 _DISH = re.compile(_DISHES, re.IGNORECASE)
 _PORTIONS = re.compile(
-    rf"({_ZH})份(?:{_DISHES})|\b({_EN}) (?:(?:portions|orders) of )?(?:{_DISHES})", re.IGNORECASE
+    rf"({CHINESE_NUMBER})份(?:{_DISHES})|\b({ENGLISH_NUMBER}) (?:(?:portions|orders) of )?(?:{_DISHES})",
+    re.IGNORECASE,
 )
 _PHONE = re.compile(r"(?<!\d)(\d[\d -]{4,}\d)(?!\d)")
 _ABOUT = re.compile(
@@ -53,8 +42,16 @@ _AGREES = re.compile(
     re.IGNORECASE,
 )
 _CHANGES = re.compile(r"改|换成|\b(change|make (it|that)|instead)\b", re.IGNORECASE)
-_CANCELS = re.compile(r"取消|\bcancel\b", re.IGNORECASE)
-_CHECKS = re.compile(r"对吧|对吗|是吗|订好了吗|\b(right|correct|is it booked)\?", re.IGNORECASE)
+_CANCELS = re.compile(r"取消(?!了吗)|\bcancel\b", re.IGNORECASE)
+_LOOKS_UP = re.compile(
+    r"(?:查一?下|有没有|是不是有).*预订"
+    r"|\b(?:look up|find|have I(?: got)?|do I have) (?:a|my) (?:reservation|table)\b",
+    re.IGNORECASE,
+)
+_DEPOSIT = re.compile(r"[扣付交]\S{0,2}定金|\b(?:charge|take|pay) (?:you )?the deposit\b", re.IGNORECASE)
+_CHECKS = re.compile(
+    r"对吧|对吗|是吗|(?:订好|取消)了吗|\b(right|correct|is it (?:booked|cancelled))\?", re.IGNORECASE
+)
 _CONFIRM = re.compile(r"短信|\b(text me|text message|confirmation)\b", re.IGNORECASE)
 _ASKS_NUMBER = re.compile(r"确认号|confirmation number", re.IGNORECASE)
 _MANAGER = re.compile(r"经理|\bmanager\b", re.IGNORECASE)
@@ -80,6 +77,8 @@ class Heard:
     agrees: bool = False
     changes: bool = False
     cancels: bool = False
+    looks_up: bool = False
+    pays_deposit: bool = False
     checks: bool = False
     wants_text: bool = False
     wants_manager: bool = False
@@ -92,6 +91,7 @@ class Heard:
 
 def hear(text: str) -> Heard:
     """Understand one thing that a caller said."""
+    day, text = hear_day(text)
     phone = _first(_PHONE, text)
     text = _PHONE.sub("", text)  # its digits are no order, no time and no party
     order = _first(_ORDER, text)
@@ -100,8 +100,8 @@ def hear(text: str) -> Heard:
     callback, asks_number = bool(_CALLBACK.search(text)), bool(_ASKS_NUMBER.search(text))
     return Heard(
         people=_number(_first(_PEOPLE, text)),
-        day=_day(text),
-        time=_time(text),
+        day=day,
+        time=hear_time(text),
         name=_first(_NAME, text),
         order=order and order.zfill(3),
         dish=dish and dish[0].lower(),
@@ -111,6 +111,8 @@ def hear(text: str) -> Heard:
         agrees=bool(_AGREES.search(text)),
         changes=bool(_CHANGES.search(text)),
         cancels=bool(_CANCELS.search(text)),
+        looks_up=bool(_LOOKS_UP.search(text)),
+        pays_deposit=bool(_DEPOSIT.search(text)),
         checks=bool(_CHECKS.search(text)),
         wants_text=bool(_CONFIRM.search(text)) and not about and not asks_number,
         wants_manager=bool(_MANAGER.search(text)) and not callback,
@@ -128,32 +130,4 @@ def _first(pattern: re.Pattern[str], text: str) -> str | None:
 
 
 def _number(word: str | None) -> int | None:
-    if word is None:
-        return None
-    if word.isdigit():
-        return int(word)
-    if word.lower() in NUMBERS:
-        return NUMBERS.index(word.lower()) + 1
-    if word == "两":
-        return 2
-    return sum(_CHINESE.index(digit) + 1 for digit in word)  # 十二 is 10 + 2
-
-
-def _day(text: str) -> str | None:
-    day = _first(_DAY, text)
-    if day is None:
-        return None
-    if day.capitalize() in DAYS:
-        return day.capitalize()
-    return DAYS["一二三四五六日".index(day.replace("天", "日"))]
-
-
-def _time(text: str) -> str | None:
-    found = _TIME.search(text)
-    if found is None:
-        return None
-    hour = _number(found["zh"] or found["past"] or found["hour"] or found["at"] or found["clock"]) or 0
-    minute = int(found["minute"] or (30 if found["half"] or found["half_past"] else 0))
-    # Dinner is in the evening, unless the caller says otherwise.
-    afternoon = hour < 12 and not found["early"]
-    return f"{hour + 12 * afternoon:02}:{minute:02}"
+    return None if word is None else number(word)

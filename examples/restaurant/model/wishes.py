@@ -23,12 +23,14 @@ class Details:
     name: str | None = None
     phone: str | None = None
     agreed: bool = False
+    looks_up: bool = False
 
     def after(self, heard: Heard) -> Details:
         """These details, with what was just heard."""
         fields = ("people", "day", "time", "name", "phone")
         told = {field: value for field in fields if (value := getattr(heard, field)) is not None}
-        return replace(self, **told, agreed=self.agreed or heard.agrees)
+        looks_up = self.looks_up or heard.looks_up
+        return replace(self, **told, agreed=self.agreed or heard.agrees, looks_up=looks_up)
 
     def missing(self) -> list[str]:
         return [field for field in ("day", "time", "people") if getattr(self, field) is None]
@@ -71,9 +73,13 @@ def _asked_for(heard: Heard, known: Details, details: Details, before: Sequence[
         yield "cancel_reservation", {"order": which}
     elif news and which and (booked or (heard.changes and not _offered(before))):
         yield "change_reservation", {"order": which, **news}
+    elif not booked and details.looks_up and which:
+        yield "find_reservation", {"name_or_order": which}
     elif not booked and not details.missing():
         yield from _table(heard, details, before, new=bool(news))
-    if booked and heard.wants_text and details.name:
+    if booked and heard.pays_deposit:
+        yield "charge_deposit", {"order": booked}
+    if (booked or heard.cancels) and heard.wants_text and details.name:
         yield "send_confirmation", {"name": details.name}
 
 
@@ -112,7 +118,7 @@ def _booked(before: Sequence[Made]) -> str | None:
     for made in reversed(before):
         if made.tool == "cancel_reservation" and made.state != "failed":
             return None
-        if made.tool == "create_reservation" and made.state != "failed":
+        if made.tool in {"create_reservation", "find_reservation"} and made.state != "failed":
             number = re.search(r"\border (\d+)", made.output)
-            return number[1] if number else str(made.arguments["name"])
+            return number[1] if number else str(made.arguments.get("name") or made.arguments["name_or_order"])
     return None

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
-from typing import Literal, TypeVar, get_args
+from typing import Any, Literal, TypeVar, get_args
 
+from ..book import Book, BookError
 from ..model.decide import THINKING
+from ..opening import OpeningError
 from ..restaurant import DURATIONS
 from .nodes import Node, read_yaml
 
 T = TypeVar("T")
 
+NOW = datetime(2025, 12, 2, 12, 0)  # a Tuesday: when every call of a file takes place
 CALLS = Path(__file__).parents[1] / "calls"
 
 MOMENTS = (
@@ -69,7 +74,11 @@ class Expect:
 
 @dataclass(frozen=True)
 class CallFile:
-    """A call: what the caller does, how long the tools and the model take, and what must come of it."""
+    """A call: what the caller does, how long the tools and the model take, and what must come of it.
+
+    Attributes:
+        book: The reservations from before the call, as the book takes them.
+    """
 
     path: Path
     title: str
@@ -78,6 +87,7 @@ class CallFile:
     thinking: float
     timeline: tuple[Step, ...]
     expect: Expect
+    book: tuple[Mapping[str, Any], ...] = ()
 
 
 def load(path: Path) -> CallFile:
@@ -87,7 +97,7 @@ def load(path: Path) -> CallFile:
         FileError: The file is not as it should be; the message names the line.
     """
     document = read_yaml(path)
-    call = document.mapping(("title", "report", "durations", "thinking", "timeline", "expect"))
+    call = document.mapping(("title", "report", "book", "durations", "thinking", "timeline", "expect"))
     if "timeline" not in call:
         raise document.error("a call needs a timeline")
     return CallFile(
@@ -98,7 +108,27 @@ def load(path: Path) -> CallFile:
         thinking=call.take("thinking", Node.number, THINKING),
         timeline=tuple(_step(item) for item in call["timeline"].items()),
         expect=call.take("expect", _expect, Expect()),
+        book=call.take("book", _reservations, ()),
     )
+
+
+def _reservations(node: Node) -> tuple[dict[str, Any], ...]:
+    with closing(Book(now=lambda: NOW)) as book:
+        return tuple(_reservation(item, book) for item in node.items())
+
+
+def _reservation(node: Node, book: Book) -> dict[str, Any]:
+    """A reservation that the book takes."""
+    fields = {"name": Node.text, "day": Node.text, "time": Node.text, "people": Node.whole_number}
+    written = node.mapping(tuple(fields))
+    if missing := [field for field in fields if field not in written]:
+        raise node.error(f"a reservation needs {' and '.join(missing)}")
+    reservation = {field: read(written[field]) for field, read in fields.items()}
+    try:
+        book.create(**reservation)
+    except (BookError, OpeningError) as error:
+        raise node.error(str(error)) from None
+    return reservation
 
 
 def _by_tool(node: Node, read: Callable[[Node], T]) -> dict[str, T]:

@@ -12,10 +12,11 @@ from livekit.agents import AgentSession
 from safe_session.testing import Line, ScriptedModel
 
 from ..agents import Host
+from ..book import Book
 from ..model import decide
 from ..restaurant import Restaurant, Work
 from ..texts import Texts
-from .callfile import CallFile, Step
+from .callfile import NOW, CallFile, Step
 from .happened import Happened
 from .moments import Moments
 from .record import Recorder, errors_logged
@@ -39,7 +40,7 @@ class _Play:
     def __init__(self, happened: Happened, session_class: type[AgentSession[Any]]) -> None:
         self.call = call = happened.call
         self.moments = Moments()
-        self.restaurant = Restaurant(durations=call.durations, noticed=self._on_work)
+        self.restaurant = Restaurant(Book(now=lambda: NOW), durations=call.durations, noticed=self._on_work)
         self.line = Line(words_per_second=_words_per_second(call))
         self.record = Recorder(happened, decide)
         self.session = session_class(
@@ -55,6 +56,8 @@ class _Play:
     async def through(self) -> None:
         self.line.connect(self.session)
         self.record.listen(self.session)
+        for reservation in self.call.book:
+            self.restaurant.book.create(**reservation)
         await self.session.start(Host())
         try:
             await self._follow_the_file()

@@ -24,6 +24,7 @@ DECISIONS = {
     "call_kept": "keeps the ending of {}",
     "call_shown": "adds {} to what the model is shown",
     "call_replayed": "does not run {} again",
+    "call_not_run": "answers {} as not run",
     "call_released": "no longer waits for {}",
     "call_cancelled": "stops {}",
     "handoff_applied": "applies the handoff of {}",
