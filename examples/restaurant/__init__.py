@@ -10,5 +10,6 @@ model/          the model that needs no key and no network
 chat.py         talk to the host yourself
 worker.py       the LiveKit worker: the same agents, with OpenAI's models, in a room
 calls/          calls written down in files
+voice/          a spoken call, recorded, with no key and no network
 replay/         plays such a file on a session class, and draws what happened
 """
