@@ -75,32 +75,42 @@ def commit(items: Sequence[CallItem], contexts: Iterable[ChatContext]) -> None:
         hold_each_call_once(context).insert(items)
 
 
-def inherit(context: ChatContext, previous: ChatContext, kept: Container[str]) -> bool:
-    """Give a context that was built from `previous` the calls in it that livekit left out (G7).
+def inherit(context: ChatContext, previous: ChatContext, history: ChatContext, kept: Container[str]) -> bool:
+    """Give a context that was built from another agent's the calls in it that livekit left out (G7).
 
-    livekit leaves out the calls of tools that are not the new agent's own, and has not yet put in those of
-    the step that hands over.
+    livekit leaves out the calls of tools that are not the new agent's own, has not yet put in those of the
+    step that hands over, and leaves without an output those of a realtime model that ran just then.
 
     Args:
         context: the new agent's own.
         previous: that of the agent before.
-        kept: the names of the tools whose calls both agents may make.
+        history: the session's.
+        kept: the names of the tools whose calls all agents may make.
 
     Returns:
-        Whether `context` was built from `previous`.
+        Whether `context` was built from another agent's.
     """
     own = {item.id for item in context.items if item.type == "message" and item.role not in _INSTRUCTING}
-    shared = [place for place, item in enumerate(previous.items) if item.id in own]
-    if not shared:
-        return False
-    newer = {
-        item.call_id
-        for place, item in enumerate(previous.items)
-        if place > shared[0] and _is_call_item(item) and (place > shared[-1] or item.name in kept)
-    }
+    wanted = _calls_without_output(context)
+    if shared := _places_of(own, history):
+        between = history.items[shared[0] : shared[-1]]
+        wanted |= {item.call_id for item in between if _is_call_item(item) and item.name in kept}
+    if shared_with_previous := _places_of(own, previous):
+        step = previous.items[shared_with_previous[-1] :]
+        wanted |= {item.call_id for item in step if _is_call_item(item)}
     # a call and its output may stand on either side of what was said last
-    context.insert([item for item in previous.items if _is_call_item(item) and item.call_id in newer])
-    return True
+    for known in (history, previous):
+        context.insert([item for item in known.items if _is_call_item(item) and item.call_id in wanted])
+    return bool(shared or shared_with_previous)
+
+
+def _places_of(ids: Container[str], context: ChatContext) -> list[int]:
+    return [place for place, item in enumerate(context.items) if item.id in ids]
+
+
+def _calls_without_output(context: ChatContext) -> set[str]:
+    answered = {item.call_id for item in context.items if isinstance(item, FunctionCallOutput)}
+    return {i.call_id for i in context.items if isinstance(i, FunctionCall) and i.call_id not in answered}
 
 
 def show(
@@ -121,7 +131,7 @@ def show(
     """
     if not marked and _holds_all(context, records):
         return context, list(records), []
-    seen = ChatContext([item for item in context.items if not item.id.startswith(_MARKER)])
+    seen = ChatContext([item for item in context.items if not is_marker(item)])
     present = {held_id for item in seen.items for held_id in _ids_of(item)}
     shown: list[CallRecord] = []
     lacked: list[CallRecord] = []
@@ -203,6 +213,17 @@ def marker_of(record: CallRecord, *, is_shown: bool = False) -> list[CallItem]:
         created_at=call.created_at,
     )
     return [output] if is_shown else [call, output]
+
+
+def is_marker(item: ChatItem) -> bool:
+    """Whether the item says of a call that it runs; stored contexts never hold it."""
+    return item.id.startswith(_MARKER)
+
+
+def is_shown_running(context: ChatContext, record: CallRecord) -> bool:
+    """Whether the context says of a call that goes on that it runs."""
+    marker = marker_of(record, is_shown=True)[0].id
+    return not record.ended and any(item.id == marker for item in context.items)
 
 
 def not_run_output(call: FunctionCall, why: NotRun) -> FunctionCallOutput:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from livekit.agents import NOT_GIVEN
 
-from . import _livekit, telemetry
+from . import _livekit, faults, telemetry
 from .events import ReplyDropped, ReplyHeld, ReplyRedelivered, ReplyRetargeted
 from .heard import Hearing
 from .routing import route
@@ -93,6 +93,7 @@ class Delivery:
             telemetry.report_failure("deliver a late result")
 
     async def _deliver_what_can_be(self) -> None:
+        await faults.wait("route.before")
         self._drop_what_must_be()
         if not self._waiting:
             return
@@ -141,7 +142,9 @@ class Delivery:
 
     def _route_of(self, late: LateResult) -> Route:
         owner = self._handoffs.owner_state(late.record.owner)
-        return route(late.record.scope, owner, self._handoffs.session_state(), self._on_handoff(late))
+        decided = route(late.record.scope, owner, self._handoffs.session_state(), self._on_handoff(late))
+        faults.point("route.after")
+        return decided
 
     @staticmethod
     def _on_handoff(late: LateResult) -> OnHandoff:

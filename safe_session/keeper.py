@@ -10,15 +10,16 @@ import math
 from typing import TYPE_CHECKING, Any, Literal
 
 from livekit.agents import ConversationItemAddedEvent
-from livekit.agents.llm import FunctionCall, FunctionCallOutput
+from livekit.agents.llm import ChatContext, FunctionCall, FunctionCallOutput
 
-from . import _livekit, telemetry
+from . import _livekit, faults, telemetry
 from .context import (
     CANCELLED,
     NO_RESULT,
     UNKNOWN,
     commit,
     inherit,
+    is_shown_running,
     is_stand_in,
     lacking,
     newest_moment,
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from livekit.agents import Agent, AgentSession
-    from livekit.agents.llm import ChatContext, ChatItem, ChatMessage, RealtimeSession
+    from livekit.agents.llm import ChatItem, ChatMessage, RealtimeSession
     from livekit.agents.voice import SpeechHandle
 
     from .context import NotRun
@@ -111,7 +112,7 @@ class CallKeeper:
         server = connection.chat_ctx
         open_calls = unanswered(server, records)
         _, shown, lacked = show(server, agent, _without(open_calls, records), marked=True)
-        known = _without(lacked, shown)
+        known = [each for each in shown if each not in lacked or is_shown_running(server, each)]
         return self.ledger.begin_inference(agent, math.inf, known, expecting=open_calls)
 
     def says(self, speech: SpeechHandle, agent: Agent, inference: Inference) -> None:
@@ -130,7 +131,9 @@ class CallKeeper:
         def on_item(item: ChatItem) -> None:
             with telemetry.guarded("keep a call", speech_id=speech.id):
                 if isinstance(item, FunctionCall):
+                    faults.point("record.before")
                     self.ledger.begin(item, agent, speech.id)
+                    faults.point("record.after")
                 elif isinstance(item, FunctionCallOutput):
                     self.answered(item, agent, speech)
 
@@ -254,11 +257,15 @@ class CallKeeper:
         self._note_end(record, body.outcome or "done", items)
 
     def _note_release(self, record: CallRecord, items: list[CallItem]) -> None:
+        faults.point("record.before")
         self.ledger.release(record, items)
+        faults.point("record.after")
         self.commit(record)
 
     def _note_end(self, record: CallRecord, state: State, items: list[CallItem]) -> None:
+        faults.point("record.before")
         self.ledger.end(record, state, items)
+        faults.point("record.after")
         self.commit(record)
 
     def _deliver(
@@ -306,7 +313,7 @@ class CallKeeper:
         """`agent` follows on `previous`: it knows what it will tell, and keeps its context's calls (G7)."""
         self._delivery.introduce(agent)
         context, theirs = _livekit.stored_context(agent), _livekit.stored_context(previous)
-        if inherit(context, theirs, kept=_livekit.names_of(self._session.tools)):
+        if inherit(context, theirs, self._session.history, kept=_livekit.names_of(self._session.tools)):
             for record in self.ledger:
                 if not record.ended and previous in record.audience:
                     self.remember(record, agent)
@@ -319,14 +326,19 @@ class CallKeeper:
 
     def completed(self, context: ChatContext, agent: Agent) -> ChatContext:
         """What a realtime model's server is told in the place of `context` (G2)."""
+        records = self.ledger.unsettled()
         # what is told of a returned agent depends on whether it is handed over to
-        records = [record for record in self.ledger.unsettled() if returned_agent(record) is None]
-        records = _without(unanswered(context, records), records)
+        undecided = [record for record in records if returned_agent(record)]
+        premature = {record.items[-1].id for record in undecided}
+        context = ChatContext([item for item in context.items if item.id not in premature])
+        records = _without([*undecided, *unanswered(context, records)], records)
         return show(context, agent, records, marked=True)[0]
 
     def commit(self, record: CallRecord) -> None:
         """Put what is known of the call where it belongs: into stored contexts, the history, on servers."""
+        faults.point("commit.before")
         commit(record.items, self._contexts_of(record))
+        faults.point("commit.after")
         if returned_agent(record) is None:
             for connection in self._connections_of(record):
                 connection.owe(record.items)

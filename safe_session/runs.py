@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from livekit.agents.llm import ToolFlag
 
-from . import _livekit, telemetry
+from . import _livekit, faults, telemetry
 from .context import STILL_RUNNING, UNKNOWN
 from .events import CallReleased
 
@@ -101,7 +101,9 @@ class Runs:
 
     async def _release(self, run: Run) -> None:
         try:
+            await faults.wait("release.before")
             run.record.interrupted = await _livekit.release(run.ctx, STILL_RUNNING)
+            await faults.wait("release.after")
         except Exception:
             telemetry.report_failure("release a tool", call_id=run.record.call_id)
             return

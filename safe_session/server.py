@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from livekit.agents.llm import ChatMessage, RealtimeError, RealtimeSession
 
-from . import _livekit, telemetry
-from .context import CallContext, lacking, unique, worth_telling
+from . import _livekit, faults, telemetry
+from .context import CallContext, is_marker, lacking, unique, worth_telling
 from .generation import Generation
 
 if TYPE_CHECKING:
@@ -163,7 +163,9 @@ class SafeRealtimeSession(RealtimeSession[Any]):
                 newer = lacking(self.chat_ctx.items, before) if before is not None else []
                 pushed = self._completed(chat_ctx, newer)
             try:
+                await faults.wait("push.before")
                 await self._theirs.update_chat_ctx(pushed)
+                await faults.wait("push.after")
             except (RealtimeError, asyncio.TimeoutError) as error:
                 self._failed(pushed, error)
                 if _asked.get() is None:
@@ -283,6 +285,8 @@ class SafeRealtimeSession(RealtimeSession[Any]):
         """Emit an event, as livekit does."""
         with telemetry.guarded("note what a realtime model's server does", event_name=str(event)):
             self._note(event, *args)
+        if event == "remote_item_added" and is_marker(args[0].item):
+            return  # livekit would put it into the agent's stored context
         super().emit(event, *args)
         if event == "generation_created" and not args[0].user_initiated:
             with telemetry.guarded("answer what a realtime model does during a handoff"):

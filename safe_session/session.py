@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from livekit.agents import AgentSession, FunctionToolsExecutedEvent
 
-from . import _livekit
+from . import _livekit, telemetry
 from ._livekit import AgentActivity
 from .activity import SafeAgentActivity, mark_handed_over
 from .context import hold_each_call_once
@@ -70,7 +70,8 @@ class SafeAgentSession(AgentSession[Userdata_T]):
     def update_agent(self, agent: Agent) -> None:
         """Hand over to `agent`, as `AgentSession.update_agent` does."""
         mark_handed_over()
-        self.keeper.returned.handed_over_to(agent)
+        with telemetry.guarded("note how a call ended that returned an agent", agent_id=agent.id):
+            self.keeper.returned.handed_over_to(agent)
         before = _livekit.handoff_task(self)
         super().update_agent(agent)
         handoff = _livekit.handoff_task(self)

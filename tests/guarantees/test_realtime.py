@@ -8,7 +8,7 @@ import gc
 from collections.abc import Sequence
 
 import pytest
-from livekit.agents import Agent, AgentSession, RunContext, function_tool
+from livekit.agents import Agent, AgentSession, AgentTask, RunContext, function_tool
 from livekit.agents.llm import FunctionCallOutput, Toolset
 from livekit.agents.llm.async_toolset import AsyncToolset
 
@@ -16,6 +16,7 @@ from safe_session import SafeAgentSession, SafeOptions
 from safe_session.testing import Answer, Call, Line, ScriptedRealtimeModel, check_guarantees
 
 from ._scenes import BOOK, NOTIFY, WORD, Host, now, shown
+from .test_g01_handoffs import NOT_DONE, TRANSFER, Transferring
 
 MODELS = {
     "as it is": {},
@@ -346,6 +347,65 @@ async def test_a_late_result_is_known_to_the_next_agent_before_it_tells_it(sessi
         assert "6 is booked" in [output.output for output in teller.outputs.values()]
         assert "6 is booked" in [i.output for i in second.chat_ctx.items if i.type == "function_call_output"]
     assert booked == [6]
+
+
+@pytest.mark.fails_on_plain(">=1.6")
+@pytest.mark.parametrize("says", [None, "The manager comes."], ids=["alone", "beside a result"])
+async def test_a_handoff_that_was_interrupted_is_told_to_the_server_as_it_is_recorded(session_class, says):
+    host = Transferring(says=says)
+    script = [Answer("One moment, please.", [TRANSFER], calls_first=True), Answer("Yes?"), Answer("Well.")]
+    async with Talk(session_class, script, host) as call:
+        await call.says("Manager!")
+        await call.at(0.6)
+        await call.says("Well?")
+        await call.at(5)
+        await call.says("And?")
+        await call.at(10)
+        recorded = [i.output for i in host.chat_ctx.items if i.type == "function_call_output"]
+        assert [NOT_DONE in output for output in recorded] == [True]
+        assert [shown(call.model.inferences[-1])["transfer"]] == recorded
+
+
+class Form(AgentTask[str]):
+    """A task that its own tool completes."""
+
+    def __init__(self) -> None:
+        super().__init__(instructions="You are the form.")
+
+    @function_tool
+    async def fill(self) -> None:
+        """Fill it in."""
+        self.complete("filled")
+
+
+class Asking(Agent):
+    """An agent whose tool asks the caller."""
+
+    def __init__(self) -> None:
+        super().__init__(instructions="You are the host.")
+        self.form = Form()
+
+    @function_tool
+    async def ask(self) -> str:
+        """Ask the caller."""
+        return await self.form
+
+
+@pytest.mark.parametrize("model", [MODELS["as it is"], MODELS["a new connection"]], ids=["reused", "new"])
+async def test_no_stored_context_says_that_a_call_runs_on_both(
+    session_class, model
+):
+    """The form's model is shown that the tool which asks runs."""
+    host = Asking()
+    script = [Answer("", [Call("ask")]), Answer("", [Call("fill")]), *[Answer("Thank you.")] * 3]
+    async with Talk(session_class, script, host, host.form, **model) as call:
+        await call.says("Ask me!")
+        await call.at(2)
+        await call.says("Miller.")
+        await call.at(10)
+        for context in (host.chat_ctx, host.form.chat_ctx, call.session.history):
+            assert [i for i in context.items if "running" in i.id] == []
+    assert call.known()["ask"] == "filled"
 
 
 # -- a connection that breaks
