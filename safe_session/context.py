@@ -41,6 +41,9 @@ NO_RESULT = "It has ended, and gave no result."
 CANCELLED = "Cancelled before it ended. It may already have taken effect."
 UNKNOWN = "It did not end in time. It is not known whether it took effect."
 
+_FAR_ENOUGH = 16
+"""So many items in a row that are older than what is looked for; contexts are in order, but for a few."""
+
 _MARKER = "running/"
 _STAND_IN = "stand-in/"
 _INSTRUCTING = ("system", "developer")
@@ -53,12 +56,17 @@ class CallContext(ChatContext):
     whole step is over, and `ChatContext.insert` does not look for duplicates.
     """
 
-    def insert(self, item: ChatItem | Sequence[ChatItem]) -> None:
-        """Insert by time of creation; a tool item that is there already keeps its place."""
+    def insert(self, item: ChatItem | Sequence[ChatItem], *, since: float = -math.inf) -> None:
+        """Insert by time of creation; a tool item that is there already keeps its place.
+
+        Args:
+            item: one or several.
+            since: no item that is older (seconds since the epoch) can be one of those.
+        """
         for each in item if isinstance(item, Sequence) else [item]:
             if not _is_call_item(each):
                 super().insert(each)
-            elif (place := _place_of(each, self.items)) is None:
+            elif (place := _place_of(each, self.items, since)) is None:
                 _insert(each, self)
             else:
                 self.items[place] = each
@@ -71,8 +79,9 @@ def hold_each_call_once(context: ChatContext) -> CallContext:
 
 def commit(items: Sequence[CallItem], contexts: Iterable[ChatContext]) -> None:
     """Put a call's items into stored contexts, each once."""
+    since = min(item.created_at for item in items)
     for context in contexts:
-        hold_each_call_once(context).insert(items)
+        hold_each_call_once(context).insert(items, since=since)
 
 
 def inherit(context: ChatContext, previous: ChatContext, history: ChatContext, kept: Container[str]) -> bool:
@@ -296,7 +305,14 @@ def _insert(item: FunctionCall | FunctionCallOutput, context: ChatContext) -> No
     context.items.insert(max(place, sum(1 for _ in leading)), item)
 
 
-def _place_of(item: FunctionCall | FunctionCallOutput, items: Sequence[ChatItem]) -> int | None:
+def _place_of(item: FunctionCall | FunctionCallOutput, items: Sequence[ChatItem], since: float) -> int | None:
     """Where `items` hold `item` or its stand-in; looked for from the end, where it usually is."""
     ids = {item.id, _stand_in_id(item.type, item.call_id)}
-    return next((i for i in range(len(items) - 1, -1, -1) if items[i].id in ids), None)
+    older = 0
+    for place in range(len(items) - 1, -1, -1):
+        if items[place].id in ids:
+            return place
+        older = older + 1 if items[place].created_at < since else 0
+        if older == _FAR_ENOUGH:
+            return None
+    return None

@@ -226,7 +226,12 @@ class Delivery:
         )
         _livekit.report_late_reply(self._session, call_ids, speech, "scheduled")
         hearing = Hearing(self._session, speech)
-        speech.add_done_callback(lambda speech: self._told(told, call_ids, speech, hearing))
+
+        def over(speech: SpeechHandle) -> None:
+            speech.remove_done_callback(over)  # livekit remembers speeches, and with them what they call back
+            self._told(told, call_ids, speech, hearing)
+
+        speech.add_done_callback(over)
 
     def _told(
         self, told: Sequence[LateResult], call_ids: list[str], speech: SpeechHandle, hearing: Hearing

@@ -1,4 +1,4 @@
-"""Named points at which tests let this package fail: raise, wait, or be cancelled. In production they do nothing.
+"""Named points at which tests let this package fail: raise, wait, or be cancelled. Else they do nothing.
 
 Before and after each of these there is a point, such as ``"commit.before"``: a record (of how a call began,
 went on or ended), a commit, a push to a realtime model's server, a route decision, a release.
@@ -7,8 +7,11 @@ went on or ended), a commit, a push to a realtime model's server, a route decisi
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Awaitable, Callable, Generator
-from typing import TypeAlias
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
 
 Fault: TypeAlias = Callable[[str], Awaitable[None] | None]
 """Is given the name of each point that is reached; raises, or returns what to wait for, or None."""

@@ -151,6 +151,7 @@ class CallLedger:
         self._unfinished: dict[str, CallRecord] = {}
         self._ended: dict[str, CallRecord] = {}
         self._unsettled: dict[str, CallRecord] = {}
+        self._settled: dict[str, CallRecord] = {}  # in the order in which they were
         self._once: dict[str, list[CallRecord]] = {}
         self._inferences: dict[str, Inference] = {}
 
@@ -243,18 +244,20 @@ class CallLedger:
         key = record.call.id
         self._unfinished.pop(key, None)
         self._ended.pop(key, None)
+        self._settled.pop(key, None)
         self._ended[key] = self._unsettled[key] = record
         if len(self._ended) > REMEMBERED_ENDINGS:
             oldest = next(iter(self._ended))
             # what its inference was shown would keep each call before it in memory
             self._ended.pop(oldest).inference = None
             self._unsettled.pop(oldest, None)
+            self._settled.pop(oldest, None)
         self._tell_waiting(record)
 
     def forget(self, record: CallRecord) -> None:
         """An ended call is to be as if it had never been made."""
-        self._ended.pop(record.call.id, None)
-        self._unsettled.pop(record.call.id, None)
+        for calls in (self._ended, self._unsettled, self._settled):
+            calls.pop(record.call.id, None)
 
     def handed_off(self, record: CallRecord) -> None:
         """The handoff that the call returned has happened: everyone can see its ending."""
@@ -270,11 +273,16 @@ class CallLedger:
         made_by, body = record.inference, record.body
         if made_by is None or body is None:
             return None
-        newest_first = itertools.chain(reversed(self._unfinished.values()), reversed(self._ended.values()))
+        settled_since = itertools.takewhile(
+            lambda other: other.settled is not None and other.settled > made_by.began,
+            reversed(self._settled.values()),
+        )
+        newest_first = itertools.chain(
+            reversed(self._unfinished.values()), reversed(self._unsettled.values()), settled_since
+        )
         for other in newest_first:
             if (
-                (other.settled is None or other.settled > made_by.began)
-                and other.inference is not made_by
+                other.inference is not made_by
                 and other not in made_by.shown
                 and self._stands_for(other, body)
             ):
@@ -296,6 +304,8 @@ class CallLedger:
     def _settle(self, record: CallRecord) -> None:
         record.settled = next(self._clock)
         self._unsettled.pop(record.call.id, None)
+        if record.call.id in self._ended:  # else it is forgotten
+            self._settled[record.call.id] = record
 
     @staticmethod
     def _tell_waiting(record: CallRecord) -> None:

@@ -287,10 +287,23 @@ class SafeRealtimeSession(RealtimeSession[Any]):
             self._note(event, *args)
         if event == "remote_item_added" and is_marker(args[0].item):
             return  # livekit would put it into the agent's stored context
-        super().emit(event, *args)
+        if event != "generation_created" or not self._is_for_the_heir(args[0]):
+            super().emit(event, *args)
         if event == "generation_created" and not args[0].user_initiated:
             with telemetry.guarded("answer what a realtime model does during a handoff"):
                 self.skip_unless_taken(args[0], "handed over")
+
+    def _is_for_the_heir(self, event: GenerationCreatedEvent) -> bool:
+        """Whether it answers the caller although its agent leaves; up to 1.8.0 a task that leaves says it."""
+        generation = self.told.generations.get(id(event))
+        heir = self.told.keeper.handoffs.next_to_serve()
+        return (
+            generation is not None
+            and generation.answers_caller
+            and not event.user_initiated
+            and heir is not None
+            and heir.activity.agent is not self.told.agent
+        )
 
     def _note(self, event: str, *args: Any) -> None:
         if event == "generation_created":

@@ -4,6 +4,8 @@ On the safe one it has to pass, on every release. That it can fail at all is sho
 
     @pytest.mark.fails_on_plain("<1.7")                     # a plain session fails it on those releases
     @pytest.mark.fails_on_plain(text=">=1.6", voice="<1.7") # and where it matters how one talks to it
+    @pytest.mark.fails_on_plain("<1.7", realtime=None)      # the others fail it, and it passes in this medium
+    @pytest.mark.pipeline_only("it has no text to speech")  # it makes no sense with a realtime model
     async def test_...(stage): ...
 
 The claim is exact: a plain session that passes where it should fail is an error, and so is one that fails
@@ -19,6 +21,7 @@ from packaging.specifiers import SpecifierSet
 from safe_session import SafeAgentSession
 
 RELEASE = version("livekit-agents")
+MEDIA = ("text", "voice", "realtime")
 FIRST_AND_LAST = ("1.6.0", "1.8.9")
 """A claim has to hold for one of these, which CI runs."""
 
@@ -28,24 +31,33 @@ def session_class(request: pytest.FixtureRequest) -> type[AgentSession]:
     return {"safe": SafeAgentSession, "plain": AgentSession}[request.param]
 
 
-@pytest.fixture(params=["text", "voice"])
+@pytest.fixture(params=MEDIA)
 def medium(request: pytest.FixtureRequest) -> str:
-    """How the caller and the session talk."""
+    """How the caller and the session talk: through a pipeline, in text and in voice, or a realtime model."""
     return request.param
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers",
-        "fails_on_plain(releases, *, text, voice): the releases (a version specifier) on which a plain "
-        "AgentSession fails this timeline; by medium, if they differ.",
+        "fails_on_plain(releases, *, text, voice, realtime): the releases (a version specifier) on which a "
+        "plain AgentSession fails this timeline; by medium, if they differ.",
+    )
+    config.addinivalue_line(
+        "markers", "pipeline_only(reason): the timeline makes no sense with a realtime model."
     )
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items[:] = [item for item in items if not _makes_no_sense(item)]
     for item in items:
         if "session_class" in getattr(item, "fixturenames", ()):
             _expect_of_plain(item)
+
+
+def _makes_no_sense(item: pytest.Item) -> bool:
+    parameters = item.callspec.params if hasattr(item, "callspec") else {}
+    return parameters.get("medium") == "realtime" and item.get_closest_marker("pipeline_only") is not None
 
 
 def _expect_of_plain(item: pytest.Item) -> None:
@@ -55,11 +67,12 @@ def _expect_of_plain(item: pytest.Item) -> None:
             raise pytest.UsageError(f"{item.nodeid}: claim fails_on_plain, or call it ..._on_both")
         return
     claim = claims[-1]  # a parameter's own claim stands after the function's
-    every = {None: claim.args[0]} if claim.args else claim.kwargs
-    if not any(release in SpecifierSet(claimed) for claimed in every.values() for release in FIRST_AND_LAST):
+    every = {**dict.fromkeys((None, *MEDIA), *claim.args), **claim.kwargs}
+    claimed = [SpecifierSet(releases) for releases in every.values() if releases]
+    if not any(release in releases for releases in claimed for release in FIRST_AND_LAST):
         raise pytest.UsageError(f"{item.nodeid}: it has to fail on one of {', '.join(FIRST_AND_LAST)}")
     parameters = item.callspec.params  # type: ignore[attr-defined]
-    claimed = every.get(None) or every.get(parameters.get("medium"))
-    if claimed and parameters["session_class"] == "plain" and RELEASE in SpecifierSet(claimed):
-        reason = f"a plain session fails it on {claimed}"
+    releases = every.get(parameters.get("medium"))
+    if releases and parameters["session_class"] == "plain" and RELEASE in SpecifierSet(releases):
+        reason = f"a plain session fails it on {releases}"
         item.add_marker(pytest.mark.xfail(strict=True, raises=AssertionError, reason=reason))

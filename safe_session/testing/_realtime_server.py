@@ -151,16 +151,16 @@ class Server:
         if isinstance(answer_or_error, Exception):
             return answer_or_error
         self._reply_due = False
-        self.generation = Generation(
+        generation = self.generation = Generation(
             answer_or_error,
             self.context,
             Delivery(self._model.modalities, self._model.words_per_second, self._model.new_call_id),
             user_initiated=request is not None,
             on_end=self._on_end,
         )
-        self._listener.generation_created(self.generation.event)
-        self.generation.start()
-        return self.generation.event
+        self._listener.generation_created(generation.event)
+        generation.start()
+        return generation.event  # it may be over already
 
     def _inference(self, request: Request | None) -> RealtimeInference:
         tools = self.tools.flatten() if request is None or request.tools is None else request.tools

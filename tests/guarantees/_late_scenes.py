@@ -12,7 +12,6 @@ import gc
 import inspect
 import logging
 import re
-from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -29,6 +28,8 @@ from livekit.agents.llm import ToolFlag
 from safe_session import SafeAgentSession
 from safe_session.testing import Answer, Call, Line, ScriptedModel, check_guarantees
 
+from ._scenes import realtime_model, settled
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -42,6 +43,9 @@ WORD = 0.25
 
 WORDING = {"reply_at_tail_template": "TELL {call_ids}", "reply_maybe_covered_template": "MAYBE {call_ids}"}
 """How a session asks its model to tell late results."""
+
+WITHOUT_A_SERVER = "'NoneType' object has no attribute '(capabilities|chat_ctx)'"
+"""What livekit logs of a realtime agent's step that ends after its agent has left."""
 
 PATIENCE = 60
 """Virtual seconds after which something hangs."""
@@ -246,6 +250,7 @@ class LateScene:
     Attributes:
         session: The session.
         model: Its model.
+        realtime: With a realtime model, that; it plays the script of `model`.
         line: In voice, the line; None in text.
         agents: Those that have had the floor.
         floor: Whose turn it was to have it, and from which second of the call on.
@@ -267,13 +272,14 @@ class LateScene:
         **kwargs: Any,
     ) -> None:
         self.model = asks if isinstance(asks, ScriptedModel) else clerk(asks or {})
-        self.line = Line(words_per_second=1 / WORD) if medium == "voice" else None
+        self.realtime = realtime_model(self.model) if medium == "realtime" else None
+        self.line = Line(words_per_second=1 / WORD) if medium != "text" else None
         if self.line is not None:
-            kwargs = {**self.line.options(preemptive=preemptive), **kwargs}
+            kwargs = {**self.line.options(preemptive=preemptive, realtime=medium == "realtime"), **kwargs}
         if issubclass(session_class, SafeAgentSession):
             kwargs["safe"] = safe
         kwargs.setdefault("tool_handling", {"async_options": WORDING})
-        self.session = session_class(llm=self.model, **kwargs)
+        self.session = session_class(llm=self.realtime or self.model, **kwargs)
         if self.line is not None:
             self.line.connect(self.session)
         self.agents: list[Agent] = []
@@ -312,10 +318,12 @@ class LateScene:
 
     async def __aexit__(self, kind: type[BaseException] | None, error: object, _: object) -> None:
         try:
+            untold = self.untold()
             await self.within(PATIENCE, self.session.aclose())
             await asyncio.sleep(PATIENCE)
             if kind is None:
                 self.check()
+                assert untold == [], "a call has ended, and the model's server waits for it"
         finally:
             logging.getLogger().removeHandler(self._log)
         if kind is not None and issubclass(kind, RuntimeError):
@@ -329,8 +337,13 @@ class LateScene:
         wrong = [str(v) for v in check_guarantees(self.session, *self.agents)]
         assert wrong == [], wrong
         for inference in self.inferences:
-            made = Counter(call.call_id for call in inference.calls)
-            assert made == Counter(inference.outputs.keys()), "an inference was shown a call without its end"
+            assert settled(inference), "an inference was shown a call without its end, or something twice"
+
+    def untold(self) -> list[str]:
+        """The calls that have an end in the history, and none for the server of a realtime model."""
+        ended = [i.call_id for i in self.session.history.items if i.type == "function_call_output"]
+        waits = self.realtime.server.unanswered_calls if self.realtime else []
+        return [call_id for call_id in waits if call_id in ended]
 
     async def within(self, seconds: float, what: Awaitable[Any]) -> Any:
         """Await it, for at most so many seconds."""
@@ -354,7 +367,7 @@ class LateScene:
         """The caller says something, or types it and interrupts; returns the second in which it ended."""
         if self.line is not None:
             ends = self.now + len(text.split()) * WORD
-            await self.line.caller.say(text)
+            await (self.realtime.server.hear(text) if self.realtime else self.line.caller.say(text))
             return ends
         self.session.interrupt()
         self.session.generate_reply(user_input=text)

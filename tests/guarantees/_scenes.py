@@ -9,14 +9,31 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import pytest
 from livekit.agents import Agent, AgentSession, RunContext, function_tool
 from livekit.agents.llm import ChatContext, FunctionCall, FunctionCallOutput
 
 from safe_session import SafeAgentSession, SafeOptions
-from safe_session.testing import Answer, Call, Inference, Line, ScriptedModel, Violation, check_guarantees
+from safe_session.testing import (
+    Answer,
+    Call,
+    Inference,
+    Line,
+    RealtimeInference,
+    ScriptedModel,
+    ScriptedRealtimeModel,
+    Violation,
+    check_guarantees,
+)
 
 WORD = 0.25
 """Seconds that a word takes: the caller's to say or to type, the model's to stream, the agent's to speak."""
+
+either_path = pytest.mark.parametrize("medium", ["text", "realtime"])
+"""For a timeline that one medium of each path is enough for."""
+
+spoken = pytest.mark.parametrize("medium", ["voice", "realtime"])
+"""For a timeline in which it matters how long the caller or the agent speaks."""
 
 BOOK = Call("book", {"people": 6})
 NOTIFY = Call("notify", {"number": "555"})
@@ -114,6 +131,7 @@ class Scene:
     Args:
         session_class: `SafeAgentSession` or `AgentSession`.
         medium: "text": the caller types, which interrupts, and has the answer at once. "voice": on a `Line`.
+            "realtime": on a `Line`, to a realtime model that plays the same script and hears for itself.
         model: The session's model.
         agent: The first agent.
         safe: The options, if the session is a safe one.
@@ -139,15 +157,18 @@ class Scene:
     ) -> None:
         self.model = model
         self.agent = agent
-        self.line = Line(words_per_second=1 / WORD) if medium == "voice" else None
+        self.realtime = realtime_model(model, interrupts=interrupts) if medium == "realtime" else None
+        self.line = Line(words_per_second=1 / WORD) if medium != "text" else None
         self.interrupts = interrupts
         self.forgets = forgets
         if self.line is not None:
-            kwargs = {**self.line.options(preemptive=preemptive), **kwargs}
+            kwargs = {**self.line.options(preemptive=preemptive, realtime=medium == "realtime"), **kwargs}
             kwargs["turn_handling"]["interruption"]["enabled"] = interrupts
+            if self.realtime is not None and not interrupts:
+                kwargs["turn_handling"]["turn_detection"] = "manual"  # a server's own can't be kept from it
         if issubclass(session_class, SafeAgentSession):
             kwargs["safe"] = safe
-        self.session = session_class(llm=model, **kwargs)
+        self.session = session_class(llm=self.realtime or model, **kwargs)
         if self.line is not None:
             self.line.connect(self.session)
 
@@ -167,10 +188,10 @@ class Scene:
         """Check that every call was kept, and known to each inference that began after it."""
         assert [str(violation) for violation in self.violations()] == []
         for inference in self.inferences:
-            made = Counter(call.call_id for call in inference.calls)
-            assert made == Counter(inference.outputs.keys()), "an inference was shown a call without its end"
+            assert settled(inference), "an inference was shown a call without its end, or something twice"
             if not self.forgets and isinstance(self.agent, Host):
                 assert [run for run in self.agent.runs if not knows(inference, run)] == []
+        assert self.realtime is None or self.realtime.server.unanswered_calls == []
 
     def violations(self) -> list[Violation]:
         first = [v for v in check_guarantees(self.session, self.agent) if v.where == self.agent.id]
@@ -187,7 +208,10 @@ class Scene:
 
     async def says(self, text: str = "Six!") -> None:
         """The caller says something, or types it and interrupts; it takes the time of its words."""
-        if self.line is not None:
+        if self.realtime is not None and self.interrupts:
+            await self.realtime.server.hear(text)
+            return
+        if self.line is not None and self.realtime is None:
             await self.line.caller.say(text)
             return
         await asyncio.sleep(len(text.split()) * WORD)
@@ -213,13 +237,29 @@ class Scene:
         return outputs[-1]
 
 
+def realtime_model(script: ScriptedModel, *, interrupts: bool = True) -> ScriptedRealtimeModel:
+    """A realtime model that plays the script of another; whoever speaks to it interrupts, or types."""
+    return ScriptedRealtimeModel(script, turn_detection=interrupts, words_per_second=1 / WORD)
+
+
+def settled(inference: Inference) -> bool:
+    """Whether each call that was shown has one output; to a realtime model, one without it runs."""
+    made, ended = (
+        Counter(item.call_id for item in inference.shown.items if item.type == kind)
+        for kind in ("function_call", "function_call_output")
+    )
+    if isinstance(inference, RealtimeInference):
+        return ended <= made and set(made.values()) <= {1}
+    return ended == made
+
+
 def knows(inference: Inference, run: Run) -> bool:
     """Whether an inference was shown how a run ended, or that it goes on; in one instant, either will do."""
     if run.began >= inference.at:
         return True
     outputs = [output for output in inference.outputs.values() if output.name == run.tool]
     if run.ended is None or run.ended >= inference.at or not isinstance(run.given, str):
-        return bool(outputs)
+        return bool(outputs) or shown_running(inference, run.tool)
     return any(run.given in output.output for output in outputs)
 
 
@@ -238,3 +278,11 @@ def tool_items_in(context: ChatContext) -> list[FunctionCall | FunctionCallOutpu
 def shown(inference: Inference) -> dict[str, str]:
     """What an inference was shown of each tool: its output, by the tool's name."""
     return {output.name: output.output for output in inference.outputs.values()}
+
+
+def shown_running(inference: Inference, tool: str) -> bool:
+    """Whether an inference was shown that the tool runs; a realtime model sees it by the missing end."""
+    told = shown(inference).get(tool)
+    if told is None and isinstance(inference, RealtimeInference):
+        return tool in [call.name for call in inference.calls]
+    return "running" in (told or "")

@@ -18,18 +18,13 @@ def stage(session_class: type[AgentSession], medium: str) -> Callable[..., Scene
 
 
 @pytest.fixture
-def text_stage(session_class: type[AgentSession]) -> Callable[..., Scene]:
-    return partial(Scene, session_class, "text")
-
-
-@pytest.fixture
 def voice_stage(session_class: type[AgentSession]) -> Callable[..., Scene]:
     return partial(Scene, session_class, "voice")
 
 
 @pytest.fixture
-def safe_stage() -> Callable[..., Scene]:
-    return partial(Scene, SafeAgentSession, "text")
+def safe_stage(medium: str) -> Callable[..., Scene]:
+    return partial(Scene, SafeAgentSession, medium)
 
 
 @pytest.fixture(autouse=True)

@@ -12,18 +12,32 @@ from livekit.agents.llm import Toolset
 
 from safe_session.testing import Answer, Call, ScriptedModel
 
-from ._scenes import BOOK, CHARGE, NOTIFY, WORD, Host, diligent, shown
+from ._scenes import BOOK, CHARGE, NOTIFY, WORD, Host, diligent, either_path, shown
 
-before_1_6_6 = pytest.mark.fails_on_plain("<1.6.6")
-typed = pytest.mark.fails_on_plain(text=">=1.6", voice="<1.6.6")
+before_1_6_6 = pytest.mark.fails_on_plain("<1.6.6", realtime="<1.7")
+in_a_pipeline_before_1_6_6 = pytest.mark.fails_on_plain("<1.6.6", realtime=None)
+always_in_realtime = pytest.mark.fails_on_plain("<1.6.6", realtime=">=1.6")
+
+
+def typed(realtime: str | None) -> pytest.MarkDecorator:
+    return pytest.mark.fails_on_plain(text=">=1.6", voice="<1.6.6", realtime=realtime)
+
 
 STREAMS = {"pace": WORD}  # the model still streams
 SPEAKS = {"pace": 0}  # it has ended, and the agent speaks
 SILENT = {"says": ""}  # there is no text
 
+while_the_model = pytest.mark.parametrize(
+    "model",
+    [
+        pytest.param(STREAMS, marks=before_1_6_6, id="streams"),
+        pytest.param(SPEAKS, marks=before_1_6_6, id="speaks"),
+        pytest.param(SILENT, marks=in_a_pipeline_before_1_6_6, id="silent"),
+    ],
+)
 
-@pytest.mark.fails_on_plain("<1.6.6")
-@pytest.mark.parametrize("model", [STREAMS, SPEAKS, SILENT], ids=["streams", "speaks", "silent"])
+
+@while_the_model
 async def test_interrupted_while_the_tool_runs(stage, model):
     async with stage(diligent(BOOK, **model), Host()) as call:
         await call.says("Six!")
@@ -37,9 +51,9 @@ async def test_interrupted_while_the_tool_runs(stage, model):
 @pytest.mark.parametrize(
     "model",
     [
-        pytest.param(STREAMS, marks=typed, id="streams"),
-        pytest.param(SPEAKS, marks=pytest.mark.fails_on_plain(voice="<1.6.6"), id="speaks"),
-        pytest.param(SILENT, marks=before_1_6_6, id="silent"),
+        pytest.param(STREAMS, marks=typed(realtime=">=1.6"), id="streams"),
+        pytest.param(SPEAKS, marks=pytest.mark.fails_on_plain(voice="<1.6.6", realtime=">=1.6"), id="speaks"),
+        pytest.param(SILENT, marks=in_a_pipeline_before_1_6_6, id="silent"),
     ],
 )
 async def test_interrupted_after_the_tool_has_finished(stage, model):
@@ -56,11 +70,11 @@ async def test_interrupted_after_the_tool_has_finished(stage, model):
     ("offset", "model"),
     [
         pytest.param(-1e-6, STREAMS, marks=before_1_6_6, id="just before, streams"),
-        pytest.param(-1e-6, SILENT, marks=before_1_6_6, id="just before, silent"),
-        pytest.param(0, STREAMS, marks=typed, id="at once, streams"),
-        pytest.param(0, SILENT, marks=typed, id="at once, silent"),
-        pytest.param(1e-6, STREAMS, marks=typed, id="just after, streams"),
-        pytest.param(1e-6, SILENT, marks=before_1_6_6, id="just after, silent"),
+        pytest.param(-1e-6, SILENT, marks=in_a_pipeline_before_1_6_6, id="just before, silent"),
+        pytest.param(0, STREAMS, marks=typed(realtime="<1.7"), id="at once, streams"),
+        pytest.param(0, SILENT, marks=typed(realtime=None), id="at once, silent"),
+        pytest.param(1e-6, STREAMS, marks=typed(realtime=">=1.6"), id="just after, streams"),
+        pytest.param(1e-6, SILENT, marks=in_a_pipeline_before_1_6_6, id="just after, silent"),
     ],
 )
 async def test_interrupted_in_the_moment_the_tool_finishes(stage, offset, model):
@@ -74,12 +88,12 @@ async def test_interrupted_in_the_moment_the_tool_finishes(stage, offset, model)
     assert call.result_of("book").output == "book 6 Miller is done"
 
 
-@pytest.mark.fails_on_plain("<1.6.6")
-@pytest.mark.parametrize("model", [STREAMS, SPEAKS, SILENT], ids=["streams", "speaks", "silent"])
-async def test_interrupted_by_what_the_tool_does_last(text_stage, model):
+@while_the_model
+@either_path
+async def test_interrupted_by_what_the_tool_does_last(stage, model):
     """The same turn of the event loop: the body interrupts, asks anew and returns."""
     host = Host(then={"book": lambda: interrupt_and_ask(call)})
-    async with text_stage(diligent(BOOK, **model), host) as call:
+    async with stage(diligent(BOOK, **model), host) as call:
         await call.says("Six!")
         await call.at(30)
     assert host.did == ["book 6 Miller"]
@@ -102,7 +116,7 @@ async def test_interrupted_while_the_result_is_told(stage):
     assert call.agent.did == ["book 6 Miller"]
 
 
-@pytest.mark.fails_on_plain("<1.8.9")
+@pytest.mark.fails_on_plain("<1.8.7")
 async def test_a_tool_that_outlasts_livekits_own_timeout(stage):
     """The interrupted speech is given up 5 seconds after 1.0; the tool ends at 8.25."""
     async with stage(diligent(BOOK), Host(takes={"book": 8})) as call:
@@ -122,11 +136,12 @@ ORDERS = [(0.5, 3), (3, 0.5), *itertools.permutations((0.5, 1.5, 9))]
 
 @pytest.mark.fails_on_plain(">=1.6")
 @pytest.mark.parametrize("seconds", ORDERS, ids=str)
-async def test_each_of_several_is_kept_as_it_ends(text_stage, seconds):
+@either_path
+async def test_each_of_several_is_kept_as_it_ends(stage, seconds):
     """The caller interrupts at 1.25, after the first and before the second."""
     tools = dict(zip(["book", "notify", "charge"], seconds, strict=False))
     wanted = [BOOK, NOTIFY, CHARGE][: len(seconds)]
-    async with text_stage(diligent(*wanted), Host(takes=tools)) as call:
+    async with stage(diligent(*wanted), Host(takes=tools)) as call:
         await call.says("Six!")
         await call.at(1)
         await call.says("Six?")
@@ -156,7 +171,7 @@ def raising(error):
     [
         pytest.param("ToolError", marks=before_1_6_6),
         pytest.param("Exception", marks=before_1_6_6),
-        pytest.param("StopResponse", marks=pytest.mark.fails_on_plain("<1.7.1")),
+        pytest.param("StopResponse", marks=pytest.mark.fails_on_plain("<1.7")),
     ],
 )
 async def test_a_tool_raises_after_an_interruption(stage, name):
@@ -170,11 +185,12 @@ async def test_a_tool_raises_after_an_interruption(stage, name):
     assert call.agent.did == ["book 6 Miller"]
 
 
-@pytest.mark.fails_on_plain(">=1.6")
+@pytest.mark.fails_on_plain(">=1.6", realtime="<1.7")
 @pytest.mark.parametrize("name", ERRORS)
-async def test_interrupted_after_a_tool_raised(text_stage, name):
+@either_path
+async def test_interrupted_after_a_tool_raised(stage, name):
     error, told, is_error = ERRORS[name]
-    async with text_stage(diligent(BOOK), Host(then=raising(error))) as call:
+    async with stage(diligent(BOOK), Host(then=raising(error))) as call:
         await call.says("Six!")
         await call.at(1)
         await call.says("Six?")
@@ -183,13 +199,13 @@ async def test_interrupted_after_a_tool_raised(text_stage, name):
     assert call.agent.did == ["book 6 Miller"]
 
 
-@pytest.mark.fails_on_plain("<1.6.6")
+@before_1_6_6
 @pytest.mark.parametrize(
     ("made", "told"),
     [
-        (Call("cook", {"dish": "noodles"}), "Unknown function: cook"),
+        pytest.param(Call("cook", {"dish": "noodles"}), "Unknown function: cook", marks=always_in_realtime),
         (Call("book", '{"people": [6'), ""),
-        (Call("book", "no JSON"), "arguments"),
+        pytest.param(Call("book", "no JSON"), "arguments", marks=always_in_realtime),
         (Call("book", {"people": "many"}), "people"),
         (Call("book", {}), "people"),
     ],
@@ -212,7 +228,7 @@ async def test_a_call_that_starts_no_tool(stage, made, told):
     assert told in call.result_of(made.name).output
 
 
-@pytest.mark.fails_on_plain(text=">=1.6", voice="<1.6.6")
+@pytest.mark.fails_on_plain(text=">=1.6", voice="<1.6.6", realtime="<1.7")
 @pytest.mark.parametrize("kind", ["raw", "toolset", "function"])
 async def test_tools_of_every_kind(stage, kind):
     ran = []
@@ -254,7 +270,7 @@ async def test_a_tool_that_reports_and_returns_later_on_both(stage):
     assert call.result_of("look").output == "look Friday is done"
 
 
-@pytest.mark.fails_on_plain(text=">=1.6", voice="<1.6.6")
+@pytest.mark.fails_on_plain(text=">=1.6", voice="<1.6.6", realtime="<1.7")
 async def test_a_mocked_tool(stage):
     mocked = []
     host = Host()
@@ -268,7 +284,7 @@ async def test_a_mocked_tool(stage):
     assert call.result_of("notify").output == "mocked"
 
 
-@pytest.mark.fails_on_plain(text=">=1.6", voice="<1.6.6")
+@pytest.mark.fails_on_plain(text=">=1.6", voice="<1.6.6", realtime=">=1.6")
 async def test_the_step_limit_is_reached(stage):
     """Two steps are allowed, the model makes a call in each of three, and the caller interrupts the last."""
     steps = [Answer("So.", [Call("book", {"people": n})]) for n in (1, 2)]
@@ -316,11 +332,27 @@ class BreakingTranscriptionNode(Breaking):
             self.break_if_done("transcription_node")
 
 
+class BreakingAudioNode(Breaking):
+    async def realtime_audio_output_node(self, audio, model_settings):
+        async for frame in Agent.default.realtime_audio_output_node(self, audio, model_settings):
+            yield frame
+            self.break_if_done("realtime_audio_output_node")
+
+
 @pytest.mark.fails_on_plain(">=1.6")
-@pytest.mark.parametrize("host", [BreakingLLMNode, BreakingTTSNode, BreakingTranscriptionNode])
-async def test_a_node_raises_after_a_tool_ran(voice_stage, host):
+@pytest.mark.parametrize(
+    ("medium", "host"),
+    [
+        ("voice", BreakingLLMNode),
+        ("voice", BreakingTTSNode),
+        ("voice", BreakingTranscriptionNode),
+        ("realtime", BreakingTranscriptionNode),
+        ("realtime", BreakingAudioNode),
+    ],
+)
+async def test_a_node_raises_after_a_tool_ran(stage, host):
     """One tool is done when it breaks at 1.0, the other still runs when the caller speaks."""
-    async with voice_stage(diligent(BOOK, NOTIFY), host(takes={"notify": 8})) as call:
+    async with stage(diligent(BOOK, NOTIFY), host(takes={"notify": 8})) as call:
         await call.says("Six!")
         await call.at(2)
         await call.says("Six?")

@@ -167,6 +167,7 @@ async def test_a_call_trimmed_from_the_stored_context_is_repeated_on_both(stage)
         assert call.agent.did == ["book 6 Miller"] * 2
 
 
+@pytest.mark.pipeline_only("a reply of a realtime model is not given a context")
 async def test_a_call_that_is_not_in_the_given_context_is_repeated_on_both(stage):
     async with stage(diligent(BOOK), Host(), forgets=True) as call:
         await call.says("Six!")

@@ -22,6 +22,7 @@ from ._late_scenes import (
     safe_scene,
     shown_of,
 )
+from ._scenes import shown_running, spoken
 
 GO = {"Go!": ["look"]}
 PROMPT = 0.35
@@ -50,7 +51,7 @@ async def test_the_caller_talks_over_a_tool(session_class, medium, takes, says):
         await call.says("Go!")
         await call.at(1)
         assert await silence(call) < PROMPT
-        assert "running" in (shown_of(call.inferences[1], "look") or "")
+        assert shown_running(call.inferences[1], "look")
         await call.at(20)
         assert call.tellings("look") == ["A"]
         landed = work.runs[0].ended - work.runs[0].began + call.starts()[0][1]
@@ -61,8 +62,9 @@ async def test_the_caller_talks_over_a_tool(session_class, medium, takes, says):
 
 @pytest.mark.fails_on_plain("<9")
 @pytest.mark.parametrize("takes", [2, 4, 8])
-async def test_the_caller_types_during_a_call(session_class, takes):
-    async with LateScene(session_class, "voice", Desk("A", Work().tool("look", takes)), GO) as call:
+@spoken
+async def test_the_caller_types_during_a_call(session_class, medium, takes):
+    async with LateScene(session_class, medium, Desk("A", Work().tool("look", takes)), GO) as call:
         await call.says("Go!")
         await call.at(1)
         assert await silence(call, typed=True) < PROMPT
@@ -71,8 +73,9 @@ async def test_the_caller_types_during_a_call(session_class, takes):
 
 
 @pytest.mark.fails_on_plain("<9")
-async def test_the_caller_says_several_words(session_class):
-    async with LateScene(session_class, "voice", Desk("A", Work().tool("look", 8)), GO) as call:
+@spoken
+async def test_the_caller_says_several_words(session_class, medium):
+    async with LateScene(session_class, medium, Desk("A", Work().tool("look", 8)), GO) as call:
         await call.says("Go!")
         await call.at(1)
         assert await silence(call, "Are you still there") < PROMPT

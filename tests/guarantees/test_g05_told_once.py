@@ -25,6 +25,7 @@ from ._late_scenes import (
     result_in,
     safe_scene,
 )
+from ._scenes import spoken
 
 SLOW = {"delay": 1.0}
 GO = {"Go!": ["look"], "Manager!": ["transfer"]}
@@ -73,9 +74,10 @@ async def test_it_is_offered_again_so_often_and_no_more(medium, redeliver, offer
 
 
 @pytest.mark.parametrize("second", [4.4, 4.6, 4.9])
-async def test_heard_in_part_it_is_not_told_again_on_both(session_class, second):
+@spoken
+async def test_heard_in_part_it_is_not_told_again_on_both(session_class, medium, second):
     """The reply starts to play at 4.25; the caller's word ends in it, at `second`."""
-    async with LateScene(session_class, "voice", looking(), clerk(GO)) as call:
+    async with LateScene(session_class, medium, looking(), clerk(GO)) as call:
         await call.says("Go!")
         reply = await call.line.speaker.wait_started(2)
         await call.at(second - WORD)
@@ -86,9 +88,10 @@ async def test_heard_in_part_it_is_not_told_again_on_both(session_class, second)
         assert len(call.offers("look")) == 1
 
 
-async def test_generated_is_not_heard():
+@spoken
+async def test_generated_is_not_heard(medium):
     """The whole reply is generated at once; the caller has it cut off in the moment it starts to play."""
-    async with safe_scene(looking(), clerk(GO, **SLOW), medium="voice") as call:
+    async with safe_scene(looking(), clerk(GO, **SLOW), medium=medium) as call:
         await call.says("Go!")
         reply = await call.line.speaker.wait_started(2)
         call.session.interrupt()
@@ -142,11 +145,12 @@ async def test_what_a_later_inference_has_told_is_not_told_again(medium):
 # -- several results
 
 
+@spoken
 async def test_results_that_wait_together_are_told_together(medium):
     """Both land while A talks, from 3 to 7."""
     work = Work()
     a = Desk("A", work.tool("look", 4, reports=True), work.tool("find", 5, reports=True))
-    async with safe_scene(a, {"Go!": ["look", "find"]}, medium="voice") as call:
+    async with safe_scene(a, {"Go!": ["look", "find"]}, medium=medium) as call:
         await call.says("Go!")
         await call.at(3)
         call.session.say(" ".join(["word"] * 16))
@@ -262,9 +266,11 @@ async def test_the_agents_own_wording(medium):
     assert any("(mine)" in (text or "") for text in system)
 
 
-async def test_what_is_no_longer_the_newest_may_be_covered_on_both(session_class):
-    """The result lands while the caller talks, whose turn comes after it."""
-    async with LateScene(session_class, "voice", looking(), GO) as call:
+@pytest.mark.fails_on_plain(realtime=">=1.6")
+@spoken
+async def test_what_is_no_longer_the_newest_may_be_covered(session_class, medium):
+    """The result lands while the caller talks, whose turn comes after it, and whom nobody talks over."""
+    async with LateScene(session_class, medium, looking(), GO) as call:
         await call.says("Go!")
         await call.at(3.9)
         await call.says("Well then now")

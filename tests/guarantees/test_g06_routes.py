@@ -14,6 +14,7 @@ from livekit.agents.llm.async_toolset import AsyncToolset
 from safe_session import SafeAgentSession, SafeOptions, ToolPolicy, tool_policy
 
 from ._late_scenes import WORD, Desk, Form, LateScene, Work, filled, outputs_in, result_in, safe_scene
+from ._scenes import either_path, spoken
 
 GO = {"Go!": ["look"]}
 SCOPES = ["agent", "session"]
@@ -69,7 +70,7 @@ def with_forms(scope: str, takes: float, nested: bool) -> tuple[Desk, list[Form]
 ASKS = {"Go!": ["look"], "Name?": ["ask"], "More?": ["more"]}
 
 
-@pytest.mark.fails_on_plain("<=1.8.0")
+@pytest.mark.fails_on_plain("<1.8.9")
 @pytest.mark.parametrize("nested", [False, True], ids=["a task", "a nested task"])
 async def test_the_owner_is_paused(session_class, medium, nested):
     """The result lands at 4; the tasks are over at 7."""
@@ -107,13 +108,14 @@ async def test_a_session_tool_ends_under_a_task(medium, nested):
     assert result_in(a, "look") == result_in(forms[-1], "look") == "look-done"
 
 
-@pytest.mark.fails_on_plain("<=1.8.0")
-async def test_while_it_is_held_the_run_ends(session_class):
+@pytest.mark.fails_on_plain("<1.8.9")
+@either_path
+async def test_while_it_is_held_the_run_ends(session_class, medium):
     """It lands in the run, at 2; the run would wait for ever, since the task needs another one to end."""
     work, form = Work(), Form("F", enter=2)
     ask = work.tool("ask", 0, then=lambda _: filled(form))
     a = Desk("A", ask, work.tool("look", 2, reports=True))
-    async with LateScene(session_class, "text", a, ASKS) as call:
+    async with LateScene(session_class, medium, a, ASKS) as call:
         call.types("Go!")
         await call.at(1)
         await call.within(5, call.session.run(user_input="Name?"))
@@ -160,10 +162,11 @@ async def test_the_owner_is_leaving(medium, retarget):
 
 
 @pytest.mark.parametrize("retarget", [False, True])
-async def test_the_owner_is_draining(retarget):
+@spoken
+async def test_the_owner_is_draining(medium, retarget):
     """A still says something of eight words, from 3 to 5, when it is to leave; the result lands at 4."""
     a, b = Desk("A", Work().tool("look", reports=True)), Desk("B")
-    async with safe_scene(a, GO, medium="voice", safe=RETARGET if retarget else None) as call:
+    async with safe_scene(a, GO, medium=medium, safe=RETARGET if retarget else None) as call:
         await call.says("Go!")
         await call.at(3)
         call.session.say("One two three four five six seven eight", allow_interruptions=False)
@@ -235,8 +238,9 @@ async def one_landing(scope, medium, landing, *, safe=None, session_class=SafeAg
 
 
 @pytest.mark.parametrize("landing", landings(1.6, 3.3))
-async def test_a_session_tool_lands_in_each_moment_of_a_handoff(landing):
-    teller = await one_landing("session", "text", landing)
+@either_path
+async def test_a_session_tool_lands_in_each_moment_of_a_handoff(medium, landing):
+    teller = await one_landing("session", medium, landing)
     assert teller == ("A" if landing < 2 else "B") or (landing == 2 and teller != "dropped")
 
 
@@ -248,22 +252,25 @@ async def test_it_lands_in_each_moment_of_a_handoff_in_voice(scope, landing):
 
 
 @pytest.mark.parametrize("landing", landings(1.6, 3.3))
-async def test_an_agents_tool_lands_in_each_moment_of_a_handoff(landing):
-    teller = await one_landing("agent", "text", landing)
+@either_path
+async def test_an_agents_tool_lands_in_each_moment_of_a_handoff(medium, landing):
+    teller = await one_landing("agent", medium, landing)
     assert teller == ("A" if landing < 2 else "dropped") or landing == 2
 
 
 @pytest.mark.parametrize("landing", landings(1.6, 3.2, 0.2))
-async def test_a_retargeted_tool_lands_in_each_moment_of_a_handoff(landing):
-    teller = await one_landing("agent", "voice", landing, safe=RETARGET)
+@spoken
+async def test_a_retargeted_tool_lands_in_each_moment_of_a_handoff(medium, landing):
+    teller = await one_landing("agent", medium, landing, safe=RETARGET)
     assert teller != "dropped"
 
 
 @pytest.mark.parametrize("offset", [-1e-6, 0, 1e-6], ids=["just before", "at", "just after"])
 @pytest.mark.parametrize("moment", [2, 2.5, 3])
 @scopes
-async def test_in_the_very_moment(scope, moment, offset):
-    await one_landing(scope, "text", moment + offset)
+@either_path
+async def test_in_the_very_moment(medium, scope, moment, offset):
+    await one_landing(scope, medium, moment + offset)
 
 
 @pytest.mark.fails_on_plain("<9")
@@ -274,12 +281,13 @@ async def test_it_lands_while_an_agent_leaves(session_class, medium):
 @pytest.mark.parametrize("landing", landings(1.8, 4.6, 0.4))
 @pytest.mark.parametrize("back", [False, True], ids=["A to B to C", "A to B to A"])
 @scopes
-async def test_two_handoffs_in_a_row(scope, landing, back):
+@either_path
+async def test_two_handoffs_in_a_row(medium, scope, landing, back):
     """Asked for at 2 and at 2.2; each takes a second."""
     a, options = first_agent(scope, Work().tool("look", landing, reports=True), leave=1)
     b, c = Desk("B", leave=1), Desk("C")
     last = a if back else c
-    async with safe_scene(a, GO, **options) as call:
+    async with safe_scene(a, GO, medium=medium, **options) as call:
         call.types("Go!")
         await call.at(2)
         call.hand_over(b)
@@ -312,12 +320,13 @@ async def test_the_owner_comes_back_before_it_ends(medium, scope):
 
 @pytest.mark.parametrize("landing", landings(0.5, 4.5, 0.25))
 @scopes
-async def test_each_moment_of_an_agent_task(scope, landing):
+@either_path
+async def test_each_moment_of_an_agent_task(medium, scope, landing):
     """The task starts at 1 with half a second of `on_enter`, and leaves for half a second from 3 on."""
     work, form = Work(), Form("F", enter=0.5, leave=0.5)
     ask = work.tool("ask", 0, then=lambda _: filled(form))
     a, options = first_agent(scope, work.tool("look", landing, reports=True), tools=[ask])
-    async with safe_scene(a, ASKS, **options) as call:
+    async with safe_scene(a, ASKS, medium=medium, **options) as call:
         call.types("Go!")
         await call.at(1)
         call.types("Name?")
@@ -336,10 +345,11 @@ async def test_each_moment_of_an_agent_task(scope, landing):
 @pytest.mark.parametrize("landing", [2.5, 2.9, 3, 3.1, 3.6, 4.5])
 @pytest.mark.parametrize("drain", [False, True])
 @scopes
-async def test_the_session_closes(scope, landing, drain):
+@spoken
+async def test_the_session_closes(medium, scope, landing, drain):
     """The close begins at 3 while A talks."""
     a, options = first_agent(scope, Work().tool("look", landing, reports=True))
-    async with safe_scene(a, GO, medium="voice", **options) as call:
+    async with safe_scene(a, GO, medium=medium, **options) as call:
         call.types("Go!")
         await call.at(2.8)
         call.session.say("One two three four five")
@@ -373,7 +383,7 @@ async def test_7632_an_async_tool_and_a_handoff_in_one_step(session_class, mediu
     assert work.did == ["look", "transfer"]
 
 
-@pytest.mark.fails_on_plain("<=1.8.0")
+@pytest.mark.fails_on_plain("<1.8.9")
 async def test_7632_with_an_agent_task(session_class, medium):
     """The task never saw the result, and does not speak of it: the agent that comes back does."""
     work, form = Work(), Form("F")
@@ -388,9 +398,10 @@ async def test_7632_with_an_agent_task(session_class, medium):
         assert call.tellings("look") == ["A"]
 
 
-@pytest.mark.fails_on_plain("<9")
-async def test_7632_with_a_toolset_of_the_session(session_class):
-    await toolset_of_the_session(session_class, "text", 0.2)
+@pytest.mark.fails_on_plain("<9", realtime="<1.8.9")
+@either_path
+async def test_7632_with_a_toolset_of_the_session(session_class, medium):
+    await toolset_of_the_session(session_class, medium, 0.2)
 
 
 @pytest.mark.parametrize("lands", [0.11, 0.2, 0.5, 0.6, 0.7, 1, 4])
@@ -413,13 +424,14 @@ async def toolset_of_the_session(session_class, medium, lands):
 
 
 @pytest.mark.parametrize("seconds", [(3, 5), (5, 3), (4, 4)], ids=str)
-async def test_a_held_result_does_not_hold_up_another(seconds):
+@either_path
+async def test_a_held_result_does_not_hold_up_another(medium, seconds):
     """A's result is held while the task has the floor; that of the session's tool is told by the task."""
     work, form = Work(), Form("F")
     ask = work.tool("ask", 0, then=lambda _: filled(form))
     a = Desk("A", ask, work.tool("look", seconds[0], reports=True))
     tools = [AsyncToolset(id="texts", tools=[work.tool("text", seconds[1], reports=True)])]
-    async with safe_scene(a, {**ASKS, "Go!": ["look", "text"]}, tools=tools) as call:
+    async with safe_scene(a, {**ASKS, "Go!": ["look", "text"]}, medium=medium, tools=tools) as call:
         call.types("Go!")
         await call.at(1)
         call.types("Name?")
@@ -430,7 +442,8 @@ async def test_a_held_result_does_not_hold_up_another(seconds):
         assert (call.tellings("text"), call.tellings("look")) == (["F"], ["A"])
 
 
-async def test_handoffs_again_and_again_while_results_land():
+@either_path
+async def test_handoffs_again_and_again_while_results_land(medium):
     """Ten handoffs between two agents, one each 0.3 s, while ten results land."""
     work = Work()
     names = [f"look{n}" for n in range(10)]
@@ -438,7 +451,7 @@ async def test_handoffs_again_and_again_while_results_land():
         id="texts", tools=[work.tool(name, 1 + 0.31 * n, reports=True) for n, name in enumerate(names)]
     )
     a, b = Desk("A", leave=0.1, enter=0.1), Desk("B", leave=0.1, enter=0.1)
-    async with safe_scene(a, {"Go!": names}, tools=[toolset]) as call:
+    async with safe_scene(a, {"Go!": names}, medium=medium, tools=[toolset]) as call:
         call.types("Go!")
         for n in range(10):
             await call.at(1 + 0.3 * n)

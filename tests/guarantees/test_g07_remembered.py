@@ -8,6 +8,7 @@ from livekit.agents.llm.async_toolset import AsyncToolset
 from safe_session import SafeOptions, ToolPolicy
 
 from ._late_scenes import Desk, Form, LateScene, Work, filled, outputs_in, result_in, safe_scene, shown_of
+from ._scenes import either_path
 
 GO = {"Go!": ["look"], "Name?": ["ask"], "Manager!": ["transfer"]}
 
@@ -27,11 +28,12 @@ async def chats(call: LateScene, turns: int = 3) -> None:
 
 @pytest.mark.fails_on_plain("<9")
 @pytest.mark.parametrize("landing", [1.8, 2.2, 2.6])
-async def test_the_agent_that_tells_it_still_knows_it_turns_later(session_class, landing):
+@either_path
+async def test_the_agent_that_tells_it_still_knows_it_turns_later(session_class, medium, landing):
     """It lands while A leaves, from 1.5 to 3."""
     a, b = Desk("A", leave=1.5), Desk("B")
     async with LateScene(
-        session_class, "text", a, GO, **texts(Work().tool("look", landing, reports=True))
+        session_class, medium, a, GO, **texts(Work().tool("look", landing, reports=True))
     ) as call:
         await call.says("Go!")
         await call.at(1.5)
@@ -79,7 +81,7 @@ async def test_a_parent_gets_what_landed_during_its_task(session_class, medium, 
         assert result_in(agent, "look") == "look-done"
 
 
-@pytest.mark.fails_on_plain("<=1.8.0")
+@pytest.mark.fails_on_plain("<1.8.9")
 async def test_a_parent_gets_its_own_result_that_landed_during_its_task(session_class, medium):
     work, form = Work(), Form("F")
     a = Desk("A", work.tool("ask", 0, then=lambda _: filled(form)), work.tool("look", reports=True))
@@ -121,6 +123,25 @@ async def test_an_heir_keeps_the_calls_of_the_sessions_tools(session_class, medi
         await call.at(12)
         assert call.tellings("look") == ["B"]
         assert result_in(b, "look") == "look-done"
+
+
+@pytest.mark.fails_on_plain("<9")
+async def test_an_heir_that_comes_after_another_agent_keeps_them_too(session_class, medium):
+    """C is built from A's context, and B has the floor in between."""
+    work = Work()
+    a, b = Desk("A"), Desk("B")
+    tools = texts(work.tool("find", 0.5))
+    async with LateScene(session_class, medium, a, {"Go!": ["find"]}, **tools) as call:
+        await call.says("Go!")
+        await call.at(3)
+        await chats(call, 1)
+        c = Desk("C", chat_ctx=a.chat_ctx)
+        call.hand_over(b)
+        await call.at(call.now + 1)
+        call.hand_over(c)
+        await call.at(call.now + 1)
+        assert outputs_in(c.chat_ctx, "find") == ["find-done"]
+        assert outputs_in(b.chat_ctx, "find") == []
 
 
 @pytest.mark.fails_on_plain("<9")

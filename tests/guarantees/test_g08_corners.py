@@ -9,7 +9,20 @@ from livekit.agents.llm.async_toolset import AsyncToolset
 
 from safe_session import SafeOptions, ToolPolicy
 
-from ._late_scenes import Desk, Form, LateScene, Work, clerk, filled, heard_in, result_in, safe_scene, said_in
+from ._late_scenes import (
+    WITHOUT_A_SERVER,
+    Desk,
+    Form,
+    LateScene,
+    Work,
+    clerk,
+    filled,
+    heard_in,
+    result_in,
+    safe_scene,
+    said_in,
+)
+from ._scenes import either_path
 
 GO = {"Go!": ["look"], "Name?": ["ask"], "Manager!": ["transfer"]}
 RETARGET = SafeOptions(policies={"look": ToolPolicy(on_handoff="retarget")})
@@ -49,7 +62,6 @@ async def test_a_handoff_to_the_same_agent(medium, scope):
     assert heard_in(a.chat_ctx) == ["Go!", "One"]
 
 
-@pytest.mark.parametrize("medium", ["text", "voice"])
 async def test_a_tool_hands_over_and_the_caller_goes_on(medium):
     """The tool returns B at 1, and A takes a second to leave."""
     work, b = Work(), Desk("B")
@@ -93,13 +105,14 @@ async def test_the_session_is_interrupted_in_the_window(medium):
 
 @pytest.mark.parametrize("scope", ["agent", "session"])
 @pytest.mark.parametrize("retarget", [False, True])
-async def test_a_handoff_away_from_a_task(scope, retarget):
+@either_path
+async def test_a_handoff_away_from_a_task(medium, scope, retarget):
     """The task has the floor when the session hands over to B; A, which was paused, is gone for good."""
     work, form, b = Work(), Form("F"), Desk("B")
     look = work.tool("look", 4, reports=True)
     a = Desk("A", work.tool("ask", 0, then=lambda _: filled(form)), *([look] if scope == "agent" else []))
-    options = texts(look) if scope == "session" else {}
-    async with safe_scene(a, GO, safe=RETARGET if retarget else None, **options) as call:
+    options = {"may_log": WITHOUT_A_SERVER, **(texts(look) if scope == "session" else {})}
+    async with safe_scene(a, GO, medium=medium, safe=RETARGET if retarget else None, **options) as call:
         call.types("Go!")
         await call.at(1)
         call.types("Name?")
@@ -198,12 +211,15 @@ async def test_a_released_tool_a_handoff_and_a_result(session_class, medium):
     assert work.did == ["look"]
 
 
-async def test_many_sessions_at_once():
+@either_path
+async def test_many_sessions_at_once(medium):
     """Twenty calls that have nothing to do with each other, each with a handoff and a result in it."""
 
     async def one(n):
         a, b = Desk("A", leave=0.5), Desk("B")
-        async with safe_scene(a, GO, **texts(Work().tool("look", 1 + n / 10, reports=True))) as call:
+        async with safe_scene(
+            a, GO, medium=medium, **texts(Work().tool("look", 1 + n / 10, reports=True))
+        ) as call:
             call.types("Go!")
             await call.at(2)
             call.hand_over(b)

@@ -7,6 +7,7 @@ import pytest
 from safe_session import SafeOptions
 
 from ._late_scenes import Desk, Form, LateScene, Work, clerk, filled, outputs_in, result_in, safe_scene
+from ._scenes import either_path, spoken
 
 NOT_DONE = "The handoff did not happen."
 APPLY = SafeOptions(interrupted_handoff="apply")
@@ -45,10 +46,11 @@ async def test_5936_after_an_update_it_hands_over(session_class, medium, says):
 
 
 @both_forms
-async def test_it_waits_until_its_owner_is_idle(says):
+@spoken
+async def test_it_waits_until_its_owner_is_idle(medium, says):
     """A talks from 3 to 6."""
     a, b, _ = transferring(says=says, reports=True)
-    async with safe_scene(a, ASKS, medium="voice") as call:
+    async with safe_scene(a, ASKS, medium=medium) as call:
         await call.says("Manager!")
         await call.at(3)
         call.session.say(" ".join(["word"] * 12))
@@ -95,10 +97,11 @@ async def test_it_does_not_happen_once_its_owner_has_left(medium, says, reports)
 
 
 @pytest.mark.parametrize("landing", [3.8, 4.2, 5.5])
-async def test_it_does_not_happen_once_the_session_closes(landing):
+@either_path
+async def test_it_does_not_happen_once_the_session_closes(medium, landing):
     """The close begins `landing` after the caller's turn, and lets the tool end."""
     a, b, _ = transferring(reports=True)
-    async with safe_scene(a, ASKS) as call:
+    async with safe_scene(a, ASKS, medium=medium) as call:
         call.types("Manager!")
         await call.at(min(landing, 3.9))
         call.session.shutdown()
@@ -109,11 +112,12 @@ async def test_it_does_not_happen_once_the_session_closes(landing):
 
 
 @pytest.mark.parametrize("landing", [2, 3.5, 4.5])
-async def test_while_the_owner_is_leaving(landing):
+@either_path
+async def test_while_the_owner_is_leaving(medium, landing):
     """A leaves from `landing` on for a second; C is to follow, and does."""
     a, b, _ = transferring(reports=True)
     a.leave, c = 1, Desk("C")
-    async with safe_scene(a, ASKS) as call:
+    async with safe_scene(a, ASKS, medium=medium) as call:
         call.types("Manager!")
         await call.at(landing)
         call.hand_over(c)

@@ -16,7 +16,20 @@ from livekit.agents.llm.async_toolset import AsyncToolset
 from safe_session import SafeAgentSession, SafeOptions
 from safe_session.testing import Call
 
-from ._late_scenes import Desk, Form, LateScene, Work, filled, heard_in, now, result_in, safe_scene
+from ._late_scenes import (
+    WORD,
+    Desk,
+    Form,
+    LateScene,
+    Work,
+    filled,
+    heard_in,
+    now,
+    outputs_in,
+    result_in,
+    safe_scene,
+)
+from ._scenes import either_path, spoken
 
 MAY_HAVE = "may already have taken effect"
 TWO = SafeOptions(close_timeout=2)
@@ -44,6 +57,11 @@ async def close(call: LateScene, how: str) -> float:
     return call.now - began
 
 
+def a_little(how: str, medium: str) -> float:
+    """What a close adds to the time of the tools: `shutdown()` lets the agent speak, here three words."""
+    return A_LITTLE + (3 * WORD if how == "shutdown" and medium != "text" else 0)
+
+
 def running(kind: str, work: Work, takes: float = 20) -> tuple[Desk, dict]:
     """An agent with a tool that runs in that way once the caller has said "Go!" and "Well?"."""
     tool = work.tool("look", takes, reports=kind in {"background", "session"})
@@ -58,10 +76,11 @@ KINDS = ["turn", "released", "background", "session", "session's turn"]
 @pytest.mark.fails_on_plain("<9")
 @every_way
 @pytest.mark.parametrize("kind", KINDS)
-async def test_a_tool_that_runs_is_stopped_in_time(session_class, how, kind):
+@spoken
+async def test_a_tool_that_runs_is_stopped_in_time(session_class, medium, how, kind):
     work = Work()
     a, options = running(kind, work)
-    async with LateScene(session_class, "voice", a, {"Go!": ["look"]}, safe=TWO, **options) as call:
+    async with LateScene(session_class, medium, a, {"Go!": ["look"]}, safe=TWO, **options) as call:
         await call.says("Go!")
         if kind == "released":
             await call.at(1)
@@ -77,24 +96,26 @@ async def test_a_tool_that_runs_is_stopped_in_time(session_class, how, kind):
 
 @every_way
 @pytest.mark.parametrize("kind", KINDS)
-async def test_a_tool_that_ends_in_time_is_waited_for(how, kind):
+@either_path
+async def test_a_tool_that_ends_in_time_is_waited_for(medium, how, kind):
     """It ends a second after the close began."""
     work = Work()
     a, options = running(kind, work, takes=4)
-    async with safe_scene(a, {"Go!": ["look"]}, safe=TWO, **options) as call:
+    async with safe_scene(a, {"Go!": ["look"]}, medium=medium, safe=TWO, **options) as call:
         await call.says("Go!")
         if kind == "released":
             await call.at(1)
             await call.says("Well?")
         await call.at(3)
-        assert await close(call, how) <= 1 + A_LITTLE
+        assert await close(call, how) <= 1 + a_little(how, medium)
     assert result_in(a, "look") == result_in(call.session, "look") == "look-done"
     assert call.tellings("look") == []
 
 
-async def test_the_timeout_is_ten_seconds():
+@either_path
+async def test_the_timeout_is_ten_seconds(medium):
     a, _ = running("turn", Work())
-    async with safe_scene(a, {"Go!": ["look"]}) as call:
+    async with safe_scene(a, {"Go!": ["look"]}, medium=medium) as call:
         call.types("Go!")
         await call.at(3)
         assert await close(call, "aclose") == pytest.approx(10, abs=A_LITTLE)
@@ -115,15 +136,16 @@ async def test_without_a_timeout_it_waits(how, kind):
 
 
 @every_way
-async def test_several_tools_share_one_timeout(how):
+@either_path
+async def test_several_tools_share_one_timeout(medium, how):
     work = Work()
     names = ["look", "send", "pay", "text"]
     a = Desk("A", *(work.tool(name, 20, reports=name == "pay") for name in names[:3]))
     tools = [AsyncToolset(id="texts", tools=[work.tool("text", 20, reports=True)])]
-    async with safe_scene(a, {"Go!": names}, safe=TWO, tools=tools) as call:
+    async with safe_scene(a, {"Go!": names}, medium=medium, safe=TWO, tools=tools) as call:
         call.types("Go!")
         await call.at(3)
-        assert await close(call, how) <= 2 + A_LITTLE
+        assert await close(call, how) <= 2 + a_little(how, medium)
     assert all(MAY_HAVE in result_in(call.session, name) for name in names)
     assert len(call.emitted("call_cancelled")) == 4
 
@@ -149,18 +171,20 @@ async def test_while_an_agent_task_is_active(session_class, medium, how, whose):
         await call.at(3)
         assert call.session.current_agent is form
         assert await close(call, how) <= 2 + (1 if how == "shutdown" else A_LITTLE)  # which lets A speak
-    assert MAY_HAVE in result_in(call.session, "look")
-    assert MAY_HAVE in result_in(form if whose == "task" else a, "look")
+    # up to 1.8.0, a realtime model makes the call again in what it says last, which is not to make any
+    for context in (call.session.history, (form if whose == "task" else a).chat_ctx):
+        assert any(MAY_HAVE in output for output in outputs_in(context, "look"))
     assert form.done()
 
 
 @every_way
-async def test_while_a_nested_agent_task_is_active(how):
+@either_path
+async def test_while_a_nested_agent_task_is_active(medium, how):
     work, inner = Work(), Form("G")
     outer = Form("F", work.tool("more", 0, then=lambda _: filled(inner)))
     a = Desk("A", work.tool("ask", 0, then=lambda _: filled(outer)), work.tool("look", 20, reports=True))
     asks = {"Go!": ["look"], "Name?": ["ask"], "More?": ["more"]}
-    async with safe_scene(a, asks, safe=TWO, may_log=DISOBEDIENT) as call:
+    async with safe_scene(a, asks, medium=medium, safe=TWO, may_log=DISOBEDIENT) as call:
         for text in asks:
             call.types(text)
             await call.at(call.now + 0.9)
@@ -194,11 +218,12 @@ async def test_while_a_reply_is_held(medium, how):
 
 @every_way
 @pytest.mark.parametrize("second", [2, 2.5, 3, 3.5])
-async def test_while_a_handoff_is_under_way(how, second):
+@spoken
+async def test_while_a_handoff_is_under_way(medium, how, second):
     """The handoff goes on from 2 to 3. What the caller typed in its window has an end, too."""
     work, b = Work(), Desk("B")
     a = Desk("A", work.tool("look", 20, reports=True), leave=1)
-    async with safe_scene(a, {"Go!": ["look"]}, medium="voice", safe=TWO) as call:
+    async with safe_scene(a, {"Go!": ["look"]}, medium=medium, safe=TWO) as call:
         await call.says("Go!")
         await call.at(2)
         call.hand_over(b)
@@ -212,11 +237,12 @@ async def test_while_a_handoff_is_under_way(how, second):
 
 
 @every_way
-async def test_while_a_reply_is_held_in_a_handoff(how):
+@either_path
+async def test_while_a_reply_is_held_in_a_handoff(medium, how):
     """The result lands at 2.5, in a handoff that goes on from 2 to 3; the close begins at 2.6."""
     a = Desk("A", leave=1)
     tools = [AsyncToolset(id="texts", tools=[Work().tool("look", 2.5, reports=True)])]
-    async with safe_scene(a, {"Go!": ["look"]}, tools=tools, safe=TWO) as call:
+    async with safe_scene(a, {"Go!": ["look"]}, medium=medium, tools=tools, safe=TWO) as call:
         call.types("Go!")
         await call.at(2)
         call.hand_over(Desk("B"))
@@ -243,12 +269,15 @@ def deaf(name: str, work: Work, **kwargs):
 
 @every_way
 @pytest.mark.parametrize("flags", [ToolFlag.NONE, ToolFlag.CANCELLABLE])
-async def test_a_tool_that_can_not_be_stopped_does_not_hang_the_close(how, flags):
+@either_path
+async def test_a_tool_that_can_not_be_stopped_does_not_hang_the_close(medium, how, flags):
     a = Desk("A", deaf("look", Work(), flags=flags))
-    async with safe_scene(a, {"Go!": ["look"]}, safe=TWO, may_log="although it was stopped") as call:
+    async with safe_scene(
+        a, {"Go!": ["look"]}, medium=medium, safe=TWO, may_log="although it was stopped"
+    ) as call:
         call.types("Go!")
         await call.at(3)
-        assert await close(call, how) <= 3 + A_LITTLE
+        assert await close(call, how) <= 3 + a_little(how, medium)
         assert "not known whether it took effect" in result_in(a, "look")
         assert "not known whether it took effect" in result_in(call.session, "look")
         assert [record.state for record in call.session.keeper.ledger] == ["unknown"]
@@ -257,12 +286,15 @@ async def test_a_tool_that_can_not_be_stopped_does_not_hang_the_close(how, flags
 
 
 @every_way
-async def test_a_session_tool_that_can_not_be_stopped_does_not_hang_the_close(how):
+@either_path
+async def test_a_session_tool_that_can_not_be_stopped_does_not_hang_the_close(medium, how):
     tools = [AsyncToolset(id="texts", tools=[deaf("look", Work())])]
-    async with safe_scene(Desk("A"), {"Go!": ["look"]}, safe=TWO, tools=tools, may_log="stopped") as call:
+    async with safe_scene(
+        Desk("A"), {"Go!": ["look"]}, medium=medium, safe=TWO, tools=tools, may_log="stopped"
+    ) as call:
         call.types("Go!")
         await call.at(3)
-        assert await close(call, how) <= 3 + A_LITTLE
+        assert await close(call, how) <= 3 + a_little(how, medium)
         assert "not known whether it took effect" in result_in(call.session, "look")
 
 
@@ -287,11 +319,12 @@ async def test_a_tool_that_closes_the_session(medium, how, reports):
 
 
 @every_way
-async def test_it_can_be_started_again(how):
+@either_path
+async def test_it_can_be_started_again(medium, how):
     """And then keeps its promises as before."""
     work = Work()
     a, b = Desk("A", work.tool("look", 20)), Desk("B", work.tool("find", 4))
-    async with safe_scene(a, {"Go!": ["look"], "Again!": ["find"]}, safe=TWO) as call:
+    async with safe_scene(a, {"Go!": ["look"], "Again!": ["find"]}, medium=medium, safe=TWO) as call:
         call.types("Go!")
         await call.at(3)
         await close(call, how)

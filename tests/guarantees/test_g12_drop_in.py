@@ -5,22 +5,15 @@ import inspect
 import sys
 from dataclasses import dataclass
 
-import pytest
 from livekit.agents import Agent, AgentSession, RunContext, function_tool, mock_tools
 from livekit.agents.llm import ChatContext
 from livekit.agents.llm.async_toolset import AsyncToolset
 from livekit.agents.voice.agent_activity import AgentActivity
 
-from safe_session import SafeAgentSession, SafeOptions
+from safe_session import SafeAgentSession
 from safe_session.testing import Answer, Call, ScriptedModel, check_guarantees
 
-from ._scenes import BOOK, Host, Scene, diligent, shown
-
-KEYWORDS = [
-    name
-    for name, parameter in inspect.signature(AgentSession.__init__).parameters.items()
-    if parameter.kind is parameter.KEYWORD_ONLY
-]
+from ._scenes import BOOK, Host, Scene, diligent, either_path, realtime_model, shown
 
 
 @dataclass
@@ -53,41 +46,11 @@ async def test_it_is_generic_in_its_user_data():
     assert session.options.max_tool_steps == 7
 
 
-@pytest.mark.parametrize("name", KEYWORDS)
-def test_every_keyword_reaches_livekit(monkeypatch, name):
-    reached = {}
-
-    class ReachedError(Exception):
-        pass
-
-    def record(_, **kwargs):
-        reached.update(kwargs)
-        raise ReachedError
-
-    monkeypatch.setattr(AgentSession, "__init__", record)
-    value = object()
-    with pytest.raises(ReachedError):
-        SafeAgentSession(safe=SafeOptions(), **{name: value})
-    assert reached == {name: value}
-
-
-def test_an_unknown_keyword_is_refused():
-    with pytest.raises(TypeError, match="max_tool_stepz"):
-        SafeAgentSession(max_tool_stepz=3)
-
-
-def test_options_of_another_kind_are_refused():
-    with pytest.raises(TypeError, match="safe is 'once'; it must be a SafeOptions"):
-        SafeAgentSession(safe="once")
-
-
-async def test_options_are_those_of_a_plain_session_on_both():
-    given = {"max_tool_steps": 2, "turn_handling": {"turn_detection": "stt"}}
-    plain, safe = AgentSession(**given), SafeAgentSession(**given)
-    assert vars(safe.options) == vars(plain.options)
-
-
 # -- what is driven with it
+
+
+def model_of(medium, script):
+    return realtime_model(script) if medium == "realtime" else script
 
 
 async def test_the_test_harness_works_on_both(session_class):
@@ -103,9 +66,10 @@ async def test_the_test_harness_works_on_both(session_class):
     result.expect.no_more_events()
 
 
-async def test_two_runs_in_a_row_on_both(session_class):
+@either_path
+async def test_two_runs_in_a_row_on_both(session_class, medium):
     host = Host()
-    async with session_class(llm=diligent(BOOK)) as session:
+    async with session_class(llm=model_of(medium, diligent(BOOK))) as session:
         await session.start(host)
         await session.run(user_input="Six!")
         again = await session.run(user_input="Six?")
@@ -115,9 +79,10 @@ async def test_two_runs_in_a_row_on_both(session_class):
     assert host.did == ["book 6 Miller"]
 
 
-async def test_mocked_tools_in_a_run_on_both(session_class):
+@either_path
+async def test_mocked_tools_in_a_run_on_both(session_class, medium):
     host = Host()
-    async with session_class(llm=diligent(BOOK)) as session:
+    async with session_class(llm=model_of(medium, diligent(BOOK))) as session:
         await session.start(host)
         with mock_tools(Host, {"book": lambda: "mocked"}):
             result = await session.run(user_input="Six!")
@@ -159,8 +124,9 @@ async def test_several_at_the_same_time():
     assert [host.did for host in hosts] == [["book 6 Miller"]] * 3
 
 
-async def test_one_started_again_on_both(session_class):
-    session = session_class(llm=diligent(BOOK))
+@either_path
+async def test_one_started_again_on_both(session_class, medium):
+    session = session_class(llm=model_of(medium, diligent(BOOK)))
     first, second = Host(id="first"), Host(id="second")
     for host in (first, second):
         await session.start(host)

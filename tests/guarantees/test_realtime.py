@@ -392,9 +392,7 @@ class Asking(Agent):
 
 
 @pytest.mark.parametrize("model", [MODELS["as it is"], MODELS["a new connection"]], ids=["reused", "new"])
-async def test_no_stored_context_says_that_a_call_runs_on_both(
-    session_class, model
-):
+async def test_no_stored_context_says_that_a_call_runs_on_both(session_class, model):
     """The form's model is shown that the tool which asks runs."""
     host = Asking()
     script = [Answer("", [Call("ask")]), Answer("", [Call("fill")]), *[Answer("Thank you.")] * 3]

@@ -10,6 +10,7 @@ from safe_session.testing import (
     Answer,
     Call,
     Line,
+    RealtimeInference,
     ScriptedRealtimeModel,
     ScriptedRealtimeSession,
     check_guarantees,
@@ -30,6 +31,11 @@ def brief(context: llm.ChatContext) -> list[str]:
         "function_call_output": lambda i: f"output {i.output}",
     }
     return [lines[item.type](item) for item in context.items if item.type in lines]
+
+
+def shown(inference: RealtimeInference) -> list[str]:
+    """What an inference was shown of the conversation, in short."""
+    return [line for line in brief(inference.shown) if not line.startswith("system: ")]
 
 
 class Host(Agent):
@@ -134,8 +140,8 @@ async def test_a_call_goes_round(talk: Talker, voice: bool, turn_detection: bool
         "assistant: Order one is booked.",
     ]
     first, second = t.model.inferences
-    assert brief(first.shown) == conversation[:1]
-    assert brief(second.shown) == conversation[:4]
+    assert shown(first) == conversation[:1]
+    assert shown(second) == conversation[:4]
     assert (first.by_server, second.by_server) == (turn_detection, False)
     assert (first.tools, second.tool_choice) == (("book",), "auto")
     assert first.modalities == ("text", "audio")
@@ -163,13 +169,13 @@ async def test_talking_over_it_leaves_just_what_was_heard(talk: Talker, pace: fl
     t = await talk(ScriptedRealtimeModel(script, turn_detection=True, words_per_second=2.0))
     await t.server.hear("Hello")
     utterance = await t.line.speaker.wait_started()
-    await asyncio.sleep(1.6)
-    await t.server.hear("Wait")
+    await asyncio.sleep(1.1)
+    await t.server.hear("Wait please")  # which the server notices half a second later
     await t.line.quiet()
 
     assert (utterance.heard, utterance.interrupted) == ("One two three", True)
-    conversation = ["user: Hello", "assistant: One two three", "user: Wait"]
-    assert brief(t.model.inferences[1].shown) == conversation
+    conversation = ["user: Hello", "assistant: One two three", "user: Wait please"]
+    assert shown(t.model.inferences[1]) == conversation
     assert brief(t.agent.chat_ctx) == [*conversation, "assistant: Sorry."]
     t.model.assert_complete()
 
@@ -200,7 +206,7 @@ async def test_a_push_that_fails_tells_the_server_nothing(talk: Talker) -> None:
     await t.session.generate_reply(user_input="Six")
     assert [(push.number, push.failed) for push in t.model.pushes] == [(1, False), (2, True)]
     assert t.model.pushes[1].outputs["c1"].output == "order 1"
-    assert brief(t.model.inferences[1].shown) == ["user: Six", "call book"]
+    assert shown(t.model.inferences[1]) == ["user: Six", "call book"]
     assert t.server.unanswered_calls == ["c1"]
 
     t.model.fail_next_pushes(2)
@@ -250,7 +256,7 @@ async def test_a_handoff_keeps_the_connection_or_opens_another(talk: Talker, reu
     assert t.model.sessions[0].closed is not reuse
     assert t.server is t.model.sessions[-1]
     assert [i.agent_instructions for i in t.model.inferences] == ["You are A.", "You are B."]
-    assert brief(t.model.inferences[1].shown) == ["assistant: I am A."]
+    assert shown(t.model.inferences[1]) == ["assistant: I am A."]
     assert t.line.speaker.heard == ["I am A.", "I am B."]
     t.model.assert_complete()
 
@@ -260,7 +266,7 @@ async def test_an_agent_without_the_conversation_takes_it_from_the_server(talk: 
     await t.line.quiet()
     t.session.update_agent(Greeter("B"))
     await t.line.quiet()
-    assert [brief(i.shown) for i in t.model.inferences] == [[], []]
+    assert [shown(i) for i in t.model.inferences] == [[], []]
     assert len(t.model.pushes[0].removes) == 1
 
 
@@ -293,6 +299,8 @@ async def test_what_a_response_was_asked_for_with_is_recorded(talk: Talker) -> N
     assert (one.instructions, one.tool_choice) == ("Be brief.", "required")
     assert (other.instructions, other.tool_choice, other.tools) == (None, None, ("cancel",))
     assert one.agent_instructions == other.agent_instructions == "Take orders."
+    assert brief(one.shown) == ["system: Take orders.", "system: Be brief."]
+    assert brief(other.shown) == ["system: Take orders.", "assistant: Yes."]
 
 
 async def test_where_a_response_has_no_tool_choice_of_its_own_the_session_has(talk: Talker) -> None:
@@ -316,9 +324,9 @@ async def test_a_late_result_reaches_a_context_that_cannot_be_changed(talk: Talk
     await t.session.generate_reply()
     await asyncio.sleep(8)
     await t.line.quiet()
-    shown = brief(model.inferences[2].shown)
-    assert [line.partition(" ")[0] for line in shown] == ["call", "output", "assistant:", "output"]
-    assert shown[-1] == "output found"
+    known = shown(model.inferences[2])
+    assert [line.partition(" ")[0] for line in known] == ["call", "output", "assistant:", "output"]
+    assert known[-1] == "output found"
     assert [line.partition(" ")[0] for line in brief(t.server.chat_ctx)].count("call") == 2
     model.assert_complete()
 
@@ -376,12 +384,21 @@ async def test_items_are_announced_before_they_are_complete() -> None:
 
 
 async def test_the_user_is_heard_as_long_as_they_speak() -> None:
-    server = connect([Answer("Yes.")], turn_detection=True, user_transcription=False)
+    model = ScriptedRealtimeModel(
+        [Answer("Yes."), Answer("Oh.")], turn_detection=True, user_transcription=False, words_per_second=2.0
+    )
+    server = model.session()
     events: list[tuple[float, str]] = []
     for name in ("input_speech_started", "input_speech_stopped", "input_audio_transcription_completed"):
         server.on(name, lambda _, name=name: events.append((now(), name)))  # type: ignore[arg-type]
     await server.hear("One two three")
-    assert events == [(0.0, "input_speech_started"), (1.0, "input_speech_stopped")]
+    await server.hear("Yes")
+    assert events == [
+        (0.5, "input_speech_started"),
+        (1.5, "input_speech_stopped"),
+        (2.0, "input_speech_started"),
+        (2.0, "input_speech_stopped"),
+    ]
     assert brief(server.server_context)[0] == "user: One two three"
     with pytest.raises(ValueError, match="at least one word"):
         await server.hear(" ")
