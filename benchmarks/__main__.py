@@ -1,35 +1,63 @@
-"""Print every figure for the plain session, for the safe one, and how they compare."""
+"""Measure both classes and print how they compare: ``python -m benchmarks``.
+
+With ``--write``, the tables and plots of docs/benchmarks.md as well.
+"""
 
 from __future__ import annotations
 
+import argparse
 import logging
+import platform
 from importlib.metadata import version
 
 from livekit.agents import AgentSession
 from rich.console import Console
-from rich.table import Table
 
-from benchmarks.promptness import handoff_while_a_tool_runs, silence_after_talking_over
+from benchmarks import capacity, memory, page, promptness, turns
 from safe_session import SafeAgentSession
-from safe_session.testing import run
 
-_MEASURES = (
-    *((f"silence after talking over a {n} s tool", silence_after_talking_over, n) for n in (2.0, 4.0, 8.0)),
-    ("handoff while a 4 s async tool runs", handoff_while_a_tool_runs, 4.0),
-)
+KINDS = (AgentSession, SafeAgentSession)
 
 
 def main() -> None:
+    """Print, and perhaps write, every figure."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("--write", action="store_true", help="write docs/benchmarks.md and its plots")
+    parser.add_argument("--repetitions", type=int, default=100, help="of each turn (100)")
+    arguments = parser.parse_args()
     logging.disable(logging.CRITICAL)  # livekit reports the interruption timeouts that are measured here
-    table = Table("measured (seconds)", title=f"livekit-agents {version('livekit-agents')}")
-    for heading in ("AgentSession", "SafeAgentSession", "ratio"):
-        table.add_column(heading, justify="right")
-    for name, measure, seconds in _MEASURES:
-        plain = run(measure(AgentSession, seconds))
-        safe = run(measure(SafeAgentSession, seconds))
-        ratio = f"{safe / plain:.2f}" if plain else "–"
-        table.add_row(name.replace(".0", ""), f"{plain:.2f}", f"{safe:.2f}", ratio)
-    Console().print(table)
+    console = Console()
+    tables: list[page.Figures] = []
+
+    def shown(figures: page.Figures) -> None:
+        tables.append(figures)
+        page.show(figures, console)
+
+    silences = promptness.silences(KINDS)
+    verdicts = [promptness.is_within_target(silence) for silence in silences]
+    shown(page.Figures("silence", "silence after an interruption", "seconds", silences, verdicts=verdicts))
+    shown(page.Figures("handoff", "time to a handoff", "seconds", promptness.handoffs(KINDS)))
+    costs = turns.main(KINDS, arguments.repetitions)
+    verdicts = [turns.is_within_target(cost) for cost in costs]
+    shown(page.Figures("turns", "CPU time of a turn", "milliseconds", costs, scale=1000, verdicts=verdicts))
+    taken = memory.main(KINDS)
+    shown(page.Figures("memory", "memory per call", "kilobytes", memory.per_call(*taken)))
+    carried = capacity.main(KINDS, max(2, arguments.repetitions // 10))
+    shown(page.Figures("capacity", "steady traffic", "a turn every ten seconds", carried))
+    if arguments.write:
+        from benchmarks import plots  # noqa: PLC0415 - only what is written needs matplotlib
+
+        page.write(tables, _made_on())
+        plots.plot_silence(silences, promptness.DURATIONS)
+        plots.plot_turns(costs)
+        plots.plot_memory(*taken)
+
+
+def _made_on() -> str:
+    """What the figures hold for."""
+    livekit, python = version("livekit-agents"), platform.python_version()
+    machine = f"{platform.system()} ({platform.machine()})"
+    return f"Measured with livekit-agents {livekit} and Python {python} on {machine}."
 
 
 if __name__ == "__main__":

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from livekit.agents import Agent, RunContext, function_tool
 
-from safe_session.testing import Answer, Call, Line, ScriptedModel
+from benchmarks.compare import Comparison
+from safe_session import SafeOptions
+from safe_session.testing import Answer, Call, Line, ScriptedModel, run
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
     from livekit.agents import AgentSession
+
+DURATIONS = (2.0, 4.0, 8.0, 16.0)
+"""Seconds that the tools take."""
 
 
 class Second(Agent):
@@ -88,3 +95,34 @@ async def handoff_while_a_tool_runs(kind: type[AgentSession], seconds: float) ->
     await asyncio.sleep(seconds + 5)
     await session.aclose()
     return waited
+
+
+def silences(kinds: tuple[type[AgentSession], type[AgentSession]]) -> list[Comparison]:
+    """Silence by the tool's duration; exact, as the clock is virtual."""
+    return [
+        _compared(f"after talking over a {seconds:g} s tool", silence_after_talking_over, kinds, seconds)
+        for seconds in DURATIONS
+    ]
+
+
+def handoffs(kinds: tuple[type[AgentSession], type[AgentSession]]) -> list[Comparison]:
+    """Waits for a handoff by the duration of the async tool that runs."""
+    return [
+        _compared(f"while a {seconds:g} s async tool runs", handoff_while_a_tool_runs, kinds, seconds)
+        for seconds in DURATIONS
+    ]
+
+
+def is_within_target(silence: Comparison) -> bool:
+    """At most a tenth of a second more than the grace that tools get."""
+    return silence.safe.median <= (SafeOptions().interruption_grace or 0.0) + 0.1
+
+
+def _compared(
+    what: str,
+    measure: Callable[[type[AgentSession], float], Coroutine[Any, Any, float]],
+    kinds: tuple[type[AgentSession], type[AgentSession]],
+    seconds: float,
+) -> Comparison:
+    plain, safe = (run(measure(kind, seconds)) for kind in kinds)
+    return Comparison.of(what, [plain], [safe])
