@@ -1,0 +1,105 @@
+"""G7 to G9: what agents remember, how they hand over, and how a session closes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from livekit.agents import AgentTask
+
+from .judging import HAIR, base_of, run_of, wrong_ending
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from livekit.agents import Agent
+
+    from .happened import Happened, Turn
+
+
+def remembered(call: Happened) -> Iterator[str]:
+    """G7: whoever tells a late result, or was shown a call as running, has its ending from then on."""
+    for run in call.runs:
+        if run.ended is None:
+            continue
+        for thought in call.thoughts:
+            if isinstance(thought.agent, AgentTask) and call.timeline.medium == "realtime":
+                continue  # it has left for good, and keeps what its model's server was told
+            told = any(base_of(call_id) == run.call_id for call_id in thought.asked)
+            if told or (run.began < thought.at < run.ended and thought.outputs_of(run)):
+                yield from (
+                    f"{thought.agent.id}: {wrong}" for wrong in wrong_ending(thought.agent.chat_ctx, run)
+                )
+    for agent, call_ids in call.built_with.items():
+        yield from _forgotten(call, agent, call_ids)
+
+
+def _forgotten(call: Happened, agent: Agent, call_ids: list[str]) -> Iterator[str]:
+    """An agent built with another's context keeps the session tools' calls that it holds."""
+    held = {item.call_id for item in agent.chat_ctx.items if item.type == "function_call"}
+    for call_id in call_ids:
+        run = run_of(call, call_id)
+        if run is not None and run.scope == "session" and call_id not in held and _had_the_floor(call, agent):
+            yield f"{agent.id} was built with {call_id} in its context, and has lost it"
+
+
+def _had_the_floor(call: Happened, agent: Agent) -> bool:
+    return any(who is agent for who, _ in call.entered)
+
+
+def handed_over_at_once(call: Happened) -> Iterator[str]:
+    """G8: released tools do not hold up a handoff; what arrives meanwhile is answered by the next agent."""
+    for turn in call.turns:
+        if turn.speech is not None and not turn.speech.interrupted and not _is_served(call, turn):
+            yield f"{turn.words!r}, typed at {turn.began:.3f}, was never answered"
+    for handoff in call.handoffs:
+        entered = next((at for who, at in call.entered if who is handoff.to and at >= handoff.asked), None)
+        until = entered if entered is not None else call.close_asked
+        due = handoff.asked + max(desk.leaves for desk in call.timeline.desks) + HAIR
+        if until > due and _only_released_tools_run(call, handoff.asked, due):
+            yield f"the handoff at {handoff.asked:.3f} was over at {until:.3f} instead of {due:.3f}"
+
+
+def _is_served(call: Happened, turn: Turn) -> bool:
+    if call.closed_by_itself or turn.began > call.close_asked - 15 or not call.timeline.server.mutable:
+        return True  # a server whose context cannot be changed takes no text
+    return any(turn.words in thought.inference.user_said for thought in call.thoughts)
+
+
+def _only_released_tools_run(call: Happened, since: float, until: float) -> bool:
+    """Whether nothing but released tools can hold up a handoff then."""
+    released = {event.call_id: at for at, event in call.emitted("call_released")}
+    for run in call.runs:
+        if run.began <= until and (run.ended is None or run.ended >= since):
+            at = min(released.get(run.call_id, until), until if run.reported is None else run.reported)
+            if at >= since or run.does.asks or run.name.startswith("own"):
+                return False
+    said = any(began <= until and ended >= since for began, ended in call.utterances)
+    thinking = any(since - 15 <= thought.at <= until for thought in call.thoughts)
+    coming = any(since - 15 <= at <= since for _, at in call.entered)
+    others = sum(since - 15 <= other.asked <= until for other in call.handoffs)
+    return not said and not thinking and not coming and others == 1
+
+
+def closed_in_time(call: Happened) -> Iterator[str]:
+    """G9: a close gives running tools their time, then stops them, and leaves nothing behind."""
+    timeline = call.timeline
+    hooks = 4 * max([timeline.form.leaves, *(desk.leaves for desk in timeline.desks)])
+    bound = timeline.close_timeout + 1 + hooks + HAIR
+    if call.close_took > bound + _seconds_of_words(call):
+        yield f"the close took {call.close_took:.3f} s instead of {bound:.3f}"
+    for run in call.runs:
+        if run.ended is None:
+            yield f"{run} still runs"
+        elif run.began < call.close_asked and run.ended > call.close_asked + bound:
+            yield f"{run} was not stopped by the close at {call.close_asked:.3f}"
+    yield from (f"a task is left: {task}" for task in call.left)
+
+
+def _seconds_of_words(call: Happened) -> float:
+    """What models and agents say while the session closes; a close that drains waits for it."""
+    said = sum(
+        ended - max(began, call.close_asked) for began, ended in call.utterances if ended > call.close_asked
+    )
+    decisions = call.timeline.decisions
+    late = [t.number for t in call.thoughts if t.at >= call.close_asked - 15 and t.number < len(decisions)]
+    return said + sum(decisions[n].delay + decisions[n].pace * decisions[n].words for n in late) + 0.1

@@ -1,0 +1,145 @@
+"""What happened in one call: what its tools really did, and what the session made of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from livekit.agents import Agent, AgentSession
+    from livekit.agents.voice import SpeechHandle
+
+    from safe_session.testing import Inference
+
+    from .timeline import Timeline, Tool
+
+
+@dataclass(eq=False)
+class Run:
+    """One real run of a tool's body.
+
+    Attributes:
+        name: of the tool.
+        does: what it does.
+        argument: what it was given.
+        call_id: of its call.
+        owner: the agent under which the call was made.
+        scope: of the tool.
+        began: when.
+        ended: when, or None.
+        how: it ended.
+        given: what it gave, in words that no other run gives.
+        reported: when it first reported, or None.
+        missing: where its ending was not to be found as soon as it had ended.
+    """
+
+    name: str
+    does: Tool
+    argument: int
+    call_id: str
+    owner: Agent
+    scope: Literal["activity", "session"]
+    began: float
+    ended: float | None = None
+    how: Literal["done", "failed", "cancelled", ""] = ""
+    given: str = ""
+    reported: float | None = None
+    missing: list[str] = field(default_factory=list)
+
+    @property
+    def gives_agent(self) -> bool:
+        return self.does.ends.startswith("agent")
+
+    def __str__(self) -> str:
+        ended = "..." if self.ended is None else f"{self.ended:.3f}"
+        return f"{self.name}({self.argument}) [{self.call_id}, {self.began:.3f}-{ended} {self.how}]"
+
+
+@dataclass(eq=False)
+class Thought:
+    """One inference.
+
+    Attributes:
+        number: counted from 0.
+        agent: whose it was.
+        inference: what it was shown.
+        call_ids: of the calls that it made.
+        asked: the call ids of the late results that it was asked to tell.
+    """
+
+    number: int
+    agent: Agent
+    inference: Inference
+    call_ids: list[str]
+    asked: list[str]
+
+    @property
+    def at(self) -> float:
+        return self.inference.at
+
+    def outputs_of(self, run: Run) -> list[str]:
+        """What it was shown of the run, in order."""
+        ids = {run.call_id, f"{run.call_id}_final"}
+        return [
+            i.output
+            for i in self.inference.shown.items
+            if i.type == "function_call_output"
+            and (i.call_id in ids or i.call_id.startswith(f"{run.call_id}_update"))
+        ]
+
+    def knows_end_of(self, run: Run) -> bool:
+        return bool(run.given) and any(run.given in output for output in self.outputs_of(run))
+
+    def __str__(self) -> str:
+        return f"inference {self.number} of {self.agent.id} at {self.at:.3f}"
+
+
+@dataclass(eq=False)
+class Turn:
+    """What the caller said or typed, in words that they say once."""
+
+    words: str
+    began: float
+    ended: float | None = None
+    interrupts: bool = True
+    speech: SpeechHandle | None = None
+
+
+@dataclass(eq=False)
+class Handoff:
+    """One that the application asked for."""
+
+    to: Agent
+    asked: float
+
+
+@dataclass(eq=False)
+class Happened:
+    """One call."""
+
+    timeline: Timeline
+    session: AgentSession[Any]
+    agents: dict[str, Agent] = field(default_factory=dict)
+    runs: list[Run] = field(default_factory=list)
+    thoughts: list[Thought] = field(default_factory=list)
+    turns: list[Turn] = field(default_factory=list)
+    handoffs: list[Handoff] = field(default_factory=list)
+    entered: list[tuple[Agent, float]] = field(default_factory=list)
+    built_with: dict[Agent, list[str]] = field(default_factory=dict)
+    events: list[tuple[float, Any]] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+    raised: list[str] = field(default_factory=list)
+    utterances: list[tuple[float, float]] = field(default_factory=list)
+    speeches: list[float] = field(default_factory=list)
+    said: list[tuple[float, str]] = field(default_factory=list)
+    closed_by_itself: bool = False
+    close_asked: float = 0.0
+    close_took: float = 0.0
+    left: list[str] = field(default_factory=list)
+
+    def thought_of(self, call_id: str) -> Thought | None:
+        """The inference that made the call."""
+        return next((thought for thought in self.thoughts if call_id in thought.call_ids), None)
+
+    def emitted(self, kind: str) -> list[tuple[float, Any]]:
+        return [(at, event) for at, event in self.events if event.type == kind]
