@@ -57,10 +57,10 @@ def table(rows: list[list[str]]) -> str:
 
 def replaced(page: str, name: str, text: str) -> str:
     """The page with `text` in the place of what stands between the two comments of that name."""
-    marked = re.compile(f"(?<=<!-- {name} -->\n).*?(?=\n<!-- /{name} -->)", re.DOTALL)
+    marked = re.compile(f"(?<=<!-- {name} -->\n).*?(?=<!-- /{name} -->)", re.DOTALL)
     if not marked.search(page):
         raise SystemExit(f"{PAGE} has no place for the table {name!r}")
-    return marked.sub(lambda _: text, page)
+    return marked.sub(lambda _: f"\n{text}\n\n", page)
 
 
 if __name__ == "__main__":
