@@ -20,6 +20,7 @@ nox.options.error_on_missing_interpreters = False  # not every machine has every
 
 MATRIX = nox.project.load_toml("tests/matrix/releases.toml")
 DIST, RESULTS = Path(".nox/dist").resolve(), Path(".nox/results").resolve()
+EAGER = ("-p", "tests.matrix.eager", "tests/guarantees", "-k", "g01 or g02 or g03 or g12")
 OF_ONE_RELEASE = ("livekit-agents", "livekit-plugins-openai", "livekit-plugins-silero")
 
 
@@ -64,7 +65,7 @@ def compatibility(session: nox.Session) -> None:
 def pythons(session: nox.Session, tasks: str) -> None:
     """On another Python, also with the event loop's eager task factory."""
     install(session)
-    run_suite(session, *(["-p", "tests.matrix.eager"] if tasks == "eager" else []))
+    run_suite(session, *(EAGER if tasks == "eager" else []))
 
 
 @nox.session(python="3.10", requires=["build"], tags=["ci"])

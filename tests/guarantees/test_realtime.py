@@ -248,7 +248,7 @@ async def test_a_call_of_a_reply_that_must_not_call_tools(session_class):
     assert call.agents[0].did == []
 
 
-@pytest.mark.fails_on_plain("<1.8.9")
+@pytest.mark.fails_on_plain("<1.8.3")
 async def test_a_call_of_an_unknown_tool(session_class):
     script = [Answer("One moment.", [Call("fly")]), Answer("I can't.")]
     async with Talk(session_class, script, Host()) as call:

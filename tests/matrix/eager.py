@@ -1,7 +1,8 @@
 """Plays safe timelines with the eager task factory of Python 3.12: ``-p tests.matrix.eager``.
 
-Left out are those in voice, since livekit's own speech recognition streams (1.8.9) do not start with it, and
-those of a plain session, since the claims of when it fails are about ordinary tasks.
+Those in voice and those of a plain session are left out. With eager tasks, livekit's own speech recognition
+streams do not start and its AgentTasks are refused (1.8.9), and the claims of when a plain session fails are
+about ordinary tasks.
 """
 
 import asyncio

@@ -1,6 +1,6 @@
 """Writes the tables of docs/compatibility.md: ``python tests/matrix/page.py RESULTS``, a folder of counts.
 
-What stands around the tables is written by hand, and stays.
+They hold the releases that have been run. What stands around the tables is written by hand, and stays.
 """
 
 import json
@@ -21,9 +21,8 @@ Counts: TypeAlias = dict[str, dict[str, list[int]]]
 
 def main(results: Path) -> None:
     matrix = tomllib.loads((ROOT / "tests" / "matrix" / "releases.toml").read_text())
-    counts = {
-        release: json.loads((results / f"{release}.json").read_text()) for release in matrix["releases"]
-    }
+    files = {release: results / f"{release}.json" for release in matrix["releases"]}
+    counts = {release: json.loads(file.read_text()) for release, file in files.items() if file.exists()}
     page = PAGE.read_text()
     for name, rows in {
         "safe": counted(counts, "safe"),

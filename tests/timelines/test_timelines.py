@@ -15,7 +15,7 @@ from .properties import PROPERTIES, violations
 from .strategies import timelines
 from .timeline import Decision, Desk, Event, Form, Timeline, Tool, load, save
 
-TIMELINES = {"text": 30, "voice": 20, "realtime": 20}
+TIMELINES = {"text": 12, "voice": 8, "realtime": 8}
 
 newest = pytest.mark.skipif(version("livekit-agents") != "1.8.9", reason="what livekit itself logs differs")
 
