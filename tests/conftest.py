@@ -12,6 +12,7 @@ The claim is exact: a plain session that passes where it should fail is an error
 anywhere else. A test without a claim has to hold for both classes, and says so in its name (``..._on_both``).
 """
 
+import asyncio
 from importlib.metadata import version
 
 import pytest
@@ -19,6 +20,10 @@ from livekit.agents import AgentSession
 from packaging.specifiers import SpecifierSet
 
 from safe_session import SafeAgentSession
+
+# In a test that is not async, looptime's plugin asks for the event loop. Python makes one then, unless it was
+# told that there is none; nobody closes it, and that is an error in whatever test next collects the garbage.
+asyncio.set_event_loop(None)
 
 RELEASE = version("livekit-agents")
 MEDIA = ("text", "voice", "realtime")

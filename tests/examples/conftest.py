@@ -1,6 +1,5 @@
 """For the tests of the restaurant."""
 
-import asyncio
 from dataclasses import replace
 
 import pytest
@@ -8,10 +7,6 @@ import pytest
 from examples.restaurant.replay.callfile import CALLS, load
 from examples.restaurant.replay.play import play
 from safe_session import SafeAgentSession
-
-# In a test that is not async, looptime's plugin asks for the event loop. Python makes one then, unless it was
-# told that there is none; nobody closes it, and that is an error in whatever test next collects the garbage.
-asyncio.set_event_loop(None)
 
 
 @pytest.fixture(scope="session")

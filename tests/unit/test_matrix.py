@@ -31,13 +31,12 @@ def test_the_page_names_the_first_and_the_last_release_and_how_many_there_are():
     assert f"{releases[0]} to {releases[-1]}, which are {len(releases)} releases" in text
 
 
-def test_ci_runs_the_first_and_the_last_of_each_line():
+def test_ci_runs_the_first_or_the_last_of_each_line():
     lines = {}
     for release in MATRIX["releases"]:
         lines.setdefault(release.rpartition(".")[0], []).append(release)
-    ends = {end for of_line in lines.values() for end in (of_line[0], of_line[-1])}
-    lowest, locked = MATRIX["releases"][0], MATRIX["releases"][-1]
-    assert {*MATRIX["ci"], lowest, locked} == ends
+    assert {release.rpartition(".")[0] for release in MATRIX["ci"]} == set(lines)
+    assert set(MATRIX["ci"]) <= {end for of_line in lines.values() for end in (of_line[0], of_line[-1])}
 
 
 @pytest.mark.parametrize("pin", MATRIX["pins"], ids=lambda pin: pin["requirement"])
