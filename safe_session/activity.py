@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import contextvars
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
@@ -16,7 +17,7 @@ from .server import SafeRealtimeSession, asking, replying
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Coroutine
+    from collections.abc import Coroutine, Generator
 
     from livekit.agents import Agent, AgentSession, ModelSettings
     from livekit.agents.llm import ChatContext, GenerationCreatedEvent, RealtimeSession, Tool, Toolset
@@ -81,15 +82,21 @@ class SafeAgentActivity(AgentActivity):
             inference, chat_ctx = self._keeper.begin_inference(speech_handle, self._agent, chat_ctx)
         except Exception:
             telemetry.report_failure("show an inference the calls it must know", speech_id=speech_handle.id)
-        over: Over = "failed"
-        try:
+        with self._step_of(inference, speech_handle):
             await super()._pipeline_reply_task(
                 speech_handle=speech_handle, chat_ctx=chat_ctx, tools=tools, **kwargs
             )
-            over = "interrupted" if speech_handle.interrupted else "done"
+
+    @contextlib.contextmanager
+    def _step_of(self, inference: Inference | None, speech: SpeechHandle) -> Generator[None]:
+        """The step that `inference` decides; what it leaves open is settled."""
+        over: Over = "failed"
+        try:
+            yield
+            over = "interrupted" if speech.interrupted else "done"
         finally:
             if inference is not None:
-                with telemetry.guarded("settle what a step left open", speech_id=speech_handle.id):
+                with telemetry.guarded("settle what a step left open", speech_id=speech.id):
                     self._keeper.end_inference(inference, over=over)
 
     async def update_chat_ctx(self, chat_ctx: ChatContext, **kwargs: Any) -> None:
@@ -154,19 +161,17 @@ class SafeAgentActivity(AgentActivity):
         generation_ev: GenerationCreatedEvent,
         **kwargs: Any,
     ) -> None:
-        over: Over = "failed"
+        inference = generation.inference if generation is not None else None
         try:
-            _adopt_executors_of(self.tools)
-            with replying():
+            with self._step_of(inference, speech_handle), replying():
+                _adopt_executors_of(self.tools)
                 await super()._realtime_generation_task(
                     speech_handle=speech_handle, generation_ev=generation_ev, **kwargs
                 )
-            over = "interrupted" if speech_handle.interrupted else "done"
         finally:
             if generation is not None:
-                with telemetry.guarded("settle what a step left open", speech_id=speech_handle.id):
-                    self._keeper.end_inference(generation.inference, over=over)
-                    generation.skip("failed" if over == "failed" else "interrupted")
+                with telemetry.guarded("answer the calls that livekit skips", speech_id=speech_handle.id):
+                    generation.skip("failed" if generation.inference.over == "failed" else "interrupted")
 
     # -- handoffs
 

@@ -177,6 +177,9 @@ def unanswered(context: ChatContext, records: Iterable[CallRecord]) -> list[Call
 
 def lacking(items: Iterable[_Item], *contexts: ChatContext) -> list[_Item]:
     """Those of the items that none of the contexts holds."""
+    items = list(items)
+    if not items:
+        return []  # as it is with most pushes; the contexts may be long
     held = {held_id for context in contexts for item in context.items for held_id in _ids_of(item)}
     return [item for item in items if item.id not in held]
 
@@ -231,7 +234,7 @@ def is_marker(item: ChatItem) -> bool:
 
 def is_shown_running(context: ChatContext, record: CallRecord) -> bool:
     """Whether the context says of a call that goes on that it runs."""
-    marker = marker_of(record, is_shown=True)[0].id
+    marker = _own_id(_MARKER, "output", record.call.id)
     return not record.ended and any(item.id == marker for item in context.items)
 
 

@@ -164,8 +164,7 @@ class CallKeeper:
         else:
             self._ended_in_step(record, output, items, speech)
         if speech.interrupted or not self._livekit_pushes(record):
-            for connection in self._connections_of(record):
-                connection.push()
+            self._push(record)
 
     def _ended_in_step(
         self, record: CallRecord, output: FunctionCallOutput, items: list[CallItem], speech: SpeechHandle
@@ -185,8 +184,7 @@ class CallKeeper:
         record = self.ledger.begin(call, owner, speech_id)
         self._note_end(record, "failed", [call, not_run_output(call, why)])
         self.announce(CallNotRun, record, reason=why)
-        for connection in self._connections_of(record):
-            connection.push()
+        self._push(record)
 
     def _answered_last(self, record: CallRecord, output: FunctionCallOutput) -> None:
         """The first progress of a call is reported after its ending, if the tool ends right upon it."""
@@ -354,6 +352,11 @@ class CallKeeper:
 
     def _contexts_of(self, record: CallRecord) -> list[ChatContext]:
         return [*(_livekit.stored_context(agent) for agent in record.audience), self._session.history]
+
+    def _push(self, record: CallRecord) -> None:
+        """Tell the servers what they are owed without waiting for an occasion."""
+        for connection in self._connections_of(record):
+            connection.push()
 
     def _connections_of(self, record: CallRecord) -> list[SafeRealtimeSession]:
         """The connections to the servers whose models are to know of the call."""

@@ -12,6 +12,7 @@ from safe_session import SafeAgentSession, _livekit
 from safe_session.testing import Call, check_guarantees
 
 from ._scenes import BOOK, Host, Scene, diligent
+from .test_g01_handoffs import TRANSFER, Transferring
 
 WRAPPED = ("start", "emit", "update_agent", "generate_reply", "_update_activity")
 
@@ -41,19 +42,6 @@ def wrap_by_hand(monkeypatch, name, seen, wraps=functools.wraps):
 by_each = pytest.mark.parametrize("wrap", [wrap_with_wrapt, wrap_by_hand])
 
 
-class Transferring(Host):
-    """A host who hands over to the manager once the table is booked."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.manager = Agent(instructions="You are the manager.", id="manager")
-
-    @function_tool
-    async def transfer(self) -> Agent:
-        """Transfer the caller."""
-        return self.manager
-
-
 async def play(session_class):
     """A call in which a plain session books twice, then one that hands over."""
     async with Scene(session_class, "text", diligent(BOOK), Host(), forgets=True) as call:
@@ -61,7 +49,7 @@ async def play(session_class):
         await call.at(1)
         await call.says("Six?")
         await call.at(30)
-    model = diligent(Call("transfer", {}))
+    model = diligent(TRANSFER)
     async with Scene(session_class, "text", model, Transferring(), forgets=True) as transfer:
         await transfer.says("Manager!")
         await transfer.at(10)

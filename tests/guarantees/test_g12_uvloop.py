@@ -5,12 +5,11 @@ from collections.abc import Callable, Coroutine, Iterator
 from typing import Any
 
 import pytest
-from livekit.agents import Agent, function_tool
 
 from safe_session import SafeAgentSession, SafeOptions
-from safe_session.testing import Call
 
 from ._scenes import BOOK, NOTIFY, Host, Scene, diligent, now
+from .test_g01_handoffs import TRANSFER, Transferring
 
 uvloop = pytest.importorskip("uvloop")
 
@@ -31,17 +30,6 @@ def together() -> Iterator[Run]:
     loop.close()
 
 
-class Transferring(Host):
-    def __init__(self) -> None:
-        super().__init__()
-        self.manager = Agent(instructions="You are the manager.", id="manager")
-
-    @function_tool
-    async def transfer(self) -> Agent:
-        """Transfer the caller."""
-        return self.manager
-
-
 async def interrupted(medium: str) -> None:
     """The fast one of two tools has ended when the caller interrupts, the slow one is released."""
     host = Host(takes={"book": 0.2, "notify": 3})
@@ -59,7 +47,7 @@ async def interrupted(medium: str) -> None:
 
 async def handed_over(medium: str) -> None:
     host = Transferring()
-    async with Scene(SafeAgentSession, medium, diligent(Call("transfer", {})), host, forgets=True) as call:
+    async with Scene(SafeAgentSession, medium, diligent(TRANSFER), host, forgets=True) as call:
         await call.says("Manager!")
         await call.at(3)
         assert call.session.current_agent is host.manager

@@ -202,13 +202,18 @@ async def test_two_identical_calls_of_one_response_both_run_on_both(phone):
 # -- the caller interrupts
 
 
+async def one_of_two_runs(call):
+    """The caller has asked for both; the table is booked, and the message still under way."""
+    call.says("Six!")
+    await call.until(lambda: len(call.host.did) == 2)
+    call.end("book")
+    await settled(call)
+
+
 @pytest.mark.fails_on_plain(">=1.6")
 async def test_the_caller_speaks_while_one_of_two_runs(phone):
     async with phone(diligent(BOOK, NOTIFY)) as call:
-        call.says("Six!")
-        await call.until(lambda: len(call.host.did) == 2)
-        call.end("book")
-        await settled(call)
+        await one_of_two_runs(call)
         call.says("Six?")
         await call.until(lambda: len(call.requests) == 2)
         known = call.requests[1].outputs
@@ -222,10 +227,7 @@ async def test_the_caller_speaks_while_one_of_two_runs(phone):
 @pytest.mark.fails_on_plain(">=1.6")
 async def test_a_result_is_kept_while_another_tool_runs(phone):
     async with phone(diligent(BOOK, NOTIFY)) as call:
-        call.says("Six!")
-        await call.until(lambda: len(call.host.did) == 2)
-        call.end("book")
-        await settled(call)
+        await one_of_two_runs(call)
         assert call.stored("book") == ["book 6 王小明 is done"]
 
 
@@ -270,10 +272,7 @@ BREAKS = ["error", "cut", "stall"]
 @pytest.mark.parametrize("then", BREAKS)
 async def test_the_stream_breaks_off_while_one_of_two_runs(phone, then):
     async with phone(diligent(BOOK, NOTIFY, first=Reply("Yes.", [BOOK, NOTIFY, LAST], then=then))) as call:
-        call.says("Six!")
-        await call.until(lambda: len(call.host.did) == 2)
-        call.end("book")
-        await settled(call)
+        await one_of_two_runs(call)
         call.says("Six?")
         await call.until(lambda: len(call.requests) == 2)
         known = call.requests[1].outputs
