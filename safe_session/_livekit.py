@@ -396,6 +396,11 @@ def has_progressed(call: FunctionCall) -> bool:
     return bool(call.extra.get("__livekit_agents_tool_non_blocking"))
 
 
+def is_to_be_told(output: ChatItem) -> bool:
+    """Whether a late result or progress asks for a reply; up to 1.6.x each does, and can't say so."""
+    return getattr(output, "reply_required", True)
+
+
 def reply_templates(executor: ToolExecutor) -> Any:
     """The application's wording for late replies (`AsyncToolOptions`)."""
     return executor._tool_options

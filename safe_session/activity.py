@@ -130,7 +130,8 @@ class SafeAgentActivity(AgentActivity):
         for reply in asked:
             # an interruption may come between the response and its being taken up
             if reply.done() and not reply.cancelled() and reply.exception() is None:
-                connection.skip_unless_taken(reply.result(), "interrupted")
+                with telemetry.guarded("answer the calls of a reply that nobody says"):
+                    connection.skip_unless_taken(reply.result(), "interrupted")
 
     def _realtime_generation_task(  # pyright: ignore[reportIncompatibleMethodOverride]
         self,
@@ -164,7 +165,8 @@ class SafeAgentActivity(AgentActivity):
         inference = generation.inference if generation is not None else None
         try:
             with self._step_of(inference, speech_handle), replying():
-                _adopt_executors_of(self.tools)
+                with telemetry.guarded("watch the tools of toolsets", speech_id=speech_handle.id):
+                    _adopt_executors_of(self.tools)
                 await super()._realtime_generation_task(
                     speech_handle=speech_handle, generation_ev=generation_ev, **kwargs
                 )

@@ -63,9 +63,8 @@ class SafeToolExecutor(ToolExecutor):
         if keeper is None or record is None:
             await super()._enqueue_reply(ctx, items, **kwargs)
             return
-        # releases that let a tool report silently say so on the output
-        tell = getattr(items[-1], "reply_required", True)
         try:
+            tell = _livekit.is_to_be_told(items[-1])
             delivery = keeper.progressed(record, cast("list[CallItem]", items), tell=tell)
         except Exception:
             telemetry.report_failure("record a late result", call_id=record.call_id)

@@ -46,7 +46,7 @@ from .server import SafeRealtimeSession
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from livekit.agents import Agent, AgentSession
     from livekit.agents.llm import ChatItem, ChatMessage, RealtimeSession
@@ -93,7 +93,8 @@ class CallKeeper:
         previous = self.ledger.inference_of(speech.id)
         # livekit makes a later step's context from that of the first, so it is no newer in what it holds
         since = previous.since if previous is not None else newest_moment(context)
-        records = [*self.ledger.unsettled(), *self.ledger.settled_after(since)]
+        unsettled = [record for record in self.ledger.unsettled() if not self.returned.may_forget(record)]
+        records = [*unsettled, *self.ledger.settled_after(since)]
         marked = previous is not None and bool(previous.shown)
         shown: list[CallRecord] = []
         if records or marked:
@@ -185,6 +186,14 @@ class CallKeeper:
         self._note_end(record, "failed", [call, not_run_output(call, why)])
         self.announce(CallNotRun, record, reason=why)
         self._push(record)
+
+    def named(self, calls: Sequence[FunctionCall]) -> None:
+        """livekit names the calls of a step at its end; until then, some of them have a stand-in."""
+        for call in calls:
+            record = self.ledger.get(call.call_id)
+            if record is not None and record.items and is_stand_in(record.items[0]):
+                record.items = [call, *record.items[1:]]
+                self.commit(record)
 
     def _answered_last(self, record: CallRecord, output: FunctionCallOutput) -> None:
         """The first progress of a call is reported after its ending, if the tool ends right upon it."""
@@ -335,7 +344,8 @@ class CallKeeper:
     def commit(self, record: CallRecord) -> None:
         """Put what is known of the call where it belongs: into stored contexts, the history, on servers."""
         faults.point("commit.before")
-        commit(record.items, self._contexts_of(record))
+        if not self.returned.may_forget(record):
+            commit(record.items, self._contexts_of(record))
         faults.point("commit.after")
         if returned_agent(record) is None:
             for connection in self._connections_of(record):

@@ -46,6 +46,10 @@ class ReturnedAgents:
                 self._keeper.commit(record)
                 self._keeper.ledger.handed_off(record)
 
+    def may_forget(self, record: CallRecord) -> bool:
+        """Whether it is still to be decided if the handoff happens, or is forgotten and the call with it."""
+        return self._keeper.options.interrupted_handoff == "forget" and returned_agent(record) is not None
+
     def cancelled(self, call_ids: set[str]) -> None:
         """A listener of ``function_tools_executed`` cancelled the handoff of that step."""
         for record in self._keeper.ledger:

@@ -283,11 +283,10 @@ class SafeRealtimeSession(RealtimeSession[Any]):
 
     def emit(self, event: Any, *args: Any) -> None:
         """Emit an event, as livekit does."""
+        is_ours = False
         with telemetry.guarded("note what a realtime model's server does", event_name=str(event)):
-            self._note(event, *args)
-        if event == "remote_item_added" and is_marker(args[0].item):
-            return  # livekit would put it into the agent's stored context
-        if event != "generation_created" or not self._is_for_the_heir(args[0]):
+            is_ours = self._note(event, *args)
+        if not is_ours:
             super().emit(event, *args)
         if event == "generation_created" and not args[0].user_initiated:
             with telemetry.guarded("answer what a realtime model does during a handoff"):
@@ -305,7 +304,8 @@ class SafeRealtimeSession(RealtimeSession[Any]):
             and heir.activity.agent is not self.told.agent
         )
 
-    def _note(self, event: str, *args: Any) -> None:
+    def _note(self, event: str, *args: Any) -> bool:
+        """Note what the server does; returns whether livekit must not hear of it."""
         if event == "generation_created":
             generation: GenerationCreatedEvent = args[0]
             self._generation_of(generation)
@@ -314,7 +314,10 @@ class SafeRealtimeSession(RealtimeSession[Any]):
             if own is not None and not own.done() and not generation.user_initiated:
                 generation.user_initiated = True  # it is what was about to be asked for
                 own.set_result(generation)
-        elif event == "input_audio_transcription_completed" and args[0].is_final:
+            return self._is_for_the_heir(generation)
+        if event == "remote_item_added":
+            return is_marker(args[0].item)  # livekit would put it into the agent's stored context
+        if event == "input_audio_transcription_completed" and args[0].is_final:
             words: InputTranscriptionCompleted = args[0]
             self.told.heard.append(ChatMessage(id=words.item_id, role="user", content=[words.transcript]))
         elif event == "input_speech_started":
@@ -323,6 +326,7 @@ class SafeRealtimeSession(RealtimeSession[Any]):
         elif event == "session_reconnected":
             # some of it is on its way: OpenAI's client replays what it knew, but for calls up to 1.8.0
             self._owe_lacking(_livekit.stored_context(self.told.agent))
+        return False
 
     async def aclose(self) -> None:
         told = self.told

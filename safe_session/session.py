@@ -80,10 +80,16 @@ class SafeAgentSession(AgentSession[Userdata_T]):
 
     def emit(self, event: Any, arg: Any) -> None:
         """Emit an event, as `AgentSession.emit` does."""
-        handoff = isinstance(arg, FunctionToolsExecutedEvent) and arg.has_agent_handoff
+        if not isinstance(arg, FunctionToolsExecutedEvent):
+            super().emit(event, arg)
+            return
+        with telemetry.guarded("keep the calls that livekit names at the end of their step"):
+            self.keeper.named(arg.function_calls)
+        handoff = arg.has_agent_handoff
         super().emit(event, arg)
         if handoff and not arg.has_agent_handoff:
-            self.keeper.returned.cancelled({call.call_id for call in arg.function_calls})
+            with telemetry.guarded("note that the application cancelled a handoff"):
+                self.keeper.returned.cancelled({call.call_id for call in arg.function_calls})
 
     def _promise(self, agent: Agent, handoff: asyncio.Task[None]) -> None:
         """Build the activity that is to follow, so that what arrives has a place to go (G8)."""

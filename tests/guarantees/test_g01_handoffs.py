@@ -66,7 +66,7 @@ async def test_interrupted_before_the_handoff_it_is_applied(stage, says):
         pytest.param(False, marks=pytest.mark.fails_on_plain(">=1.6"), id="cancelled"),
         pytest.param(
             True,
-            marks=pytest.mark.fails_on_plain(text=">=1.6.6", voice=">=1.7", realtime=">=1.6"),
+            marks=pytest.mark.fails_on_plain(text=">=1.6.5", voice=">=1.7", realtime=">=1.6"),
             id="applied",
         ),
     ],

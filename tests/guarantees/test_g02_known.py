@@ -44,7 +44,7 @@ async def test_the_running_one_is_shown_as_running(stage):
 
 def running(second):
     """The tool runs at that second; livekit waits for its end."""
-    mark = pytest.mark.fails_on_plain("<1.6.6", realtime="<1.7")
+    mark = pytest.mark.fails_on_plain("<1.6.5", realtime="<1.7")
     return pytest.param(second, marks=mark, id=f"running at {second}")
 
 
