@@ -42,7 +42,8 @@ CANCELLED = "Cancelled before it ended. It may already have taken effect."
 UNKNOWN = "It did not end in time. It is not known whether it took effect."
 
 _FAR_ENOUGH = 16
-"""So many items in a row that are older than what is looked for; contexts are in order, but for a few."""
+"""So many messages in a row that are older than what is looked for. Calls that go on at the same time may be
+out of order, and as many as there are."""
 
 _MARKER = "running/"
 _STAND_IN = "stand-in/"
@@ -79,7 +80,7 @@ def hold_each_call_once(context: ChatContext) -> CallContext:
 
 def commit(items: Sequence[CallItem], contexts: Iterable[ChatContext]) -> None:
     """Put a call's items into stored contexts, each once."""
-    since = min(item.created_at for item in items)
+    since = min((item.created_at for item in items), default=math.inf)
     for context in contexts:
         hold_each_call_once(context).insert(items, since=since)
 
@@ -313,9 +314,12 @@ def _place_of(item: FunctionCall | FunctionCallOutput, items: Sequence[ChatItem]
     ids = {item.id, _stand_in_id(item.type, item.call_id)}
     older = 0
     for place in range(len(items) - 1, -1, -1):
-        if items[place].id in ids:
+        item = items[place]
+        if item.id in ids:
             return place
-        older = older + 1 if items[place].created_at < since else 0
+        if _is_call_item(item):
+            continue
+        older = older + 1 if item.created_at < since else 0
         if older == _FAR_ENOUGH:
             return None
     return None

@@ -13,6 +13,7 @@ anywhere else. A test without a claim has to hold for both classes, and says so 
 """
 
 import asyncio
+import gc
 from importlib.metadata import version
 
 import pytest
@@ -51,6 +52,12 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", "pipeline_only(reason): the timeline makes no sense with a realtime model."
     )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish() -> None:
+    # plugins import modules now, and CPython 3.11 cannot parse while it collects tasks that livekit left behind
+    gc.collect()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

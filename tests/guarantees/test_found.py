@@ -305,6 +305,25 @@ async def test_a_caller_who_begins_to_speak_under_an_agent_and_stops_under_its_t
     await session.aclose()
 
 
+async def test_an_agent_built_from_a_task_while_the_tool_that_awaits_it_runs(play, caplog):
+    """It is to know how that call ends; there is nothing of it to hold yet."""
+    agent = Asking()
+    session, _ = await play(agent, Answer(calls=[Call("ask")]))
+    session.generate_reply(user_input="Go!")
+    await asyncio.sleep(1)
+    form = session.current_agent
+    assert isinstance(form, Form)
+    session.generate_reply(user_input="Which form?")
+    await asyncio.sleep(1)
+    second = Second(form.chat_ctx.copy())
+    session.update_agent(second)
+    await asyncio.sleep(1)
+    form.complete("filled")
+    await asyncio.sleep(1)
+    assert not [record for record in caplog.records if record.name == "safe_session" and record.exc_info]
+    assert [output for output in outputs_in(second.chat_ctx) if output == "filled"] == ["filled"]
+
+
 async def test_the_step_after_a_call_of_a_tool_that_nobody_has_is_shown_it_once():
     """livekit names that call only when the step is over; 1.6.1 to 1.6.4 then merge the stored context."""
     model = ScriptedModel([Answer("", [Call("cook", {})]), Answer("Nobody cooks here.")])

@@ -88,8 +88,20 @@ def told_once(call: Happened) -> Iterator[str]:
         return
     dropped = {event.call_id for _, event in call.emitted("reply_dropped")}
     for run in call.runs:
-        if _lands_late(call, run) and f"{run.call_id}_final" not in offers and run.call_id not in dropped:
+        if (
+            _lands_late(call, run)
+            and f"{run.call_id}_final" not in offers
+            and run.call_id not in dropped
+            and not _tells_by_itself(call, run)
+        ):
             yield f"{run} landed late, and nobody was asked to tell it"
+
+
+def _tells_by_itself(call: Happened, run: Run) -> bool:
+    """Whether it was told to a model that replies by itself, which is asked only if it does not."""
+    return call.timeline.server.replies_by_itself and any(
+        thought.knows_end_of(run) for thought in call.thoughts
+    )
 
 
 def _was_heard(call: Happened, thought: Thought) -> bool:

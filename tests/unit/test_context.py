@@ -72,6 +72,21 @@ def test_items_stand_in_the_order_of_their_creation_and_behind_the_instructions(
     assert kinds(early) == ["message", "function_call"]
 
 
+def test_a_call_stands_there_once_however_many_went_on_beside_it():
+    """What was reported of those is older than the call, and stands behind it."""
+    made, ended = call(at=9), output(at=10)
+    beside = [output(at=3, call_id=f"c{number}") for number in range(2, 99)]
+    context = CallContext([message(), made, *beside])
+    commit([made, ended], [context])
+    assert [item for item in context.items if item.id == made.id] == [made]
+
+
+def test_nothing_of_a_call_is_committed_before_there_is_something():
+    context = CallContext([message()])
+    commit([], [context])
+    assert kinds(context) == ["message"]
+
+
 def test_livekits_own_item_takes_the_place_of_a_stand_in():
     made, ended = call(), output()
     context = CallContext([message(), stand_in_call(ended), stand_in_output(made, "", is_error=False)])
