@@ -56,7 +56,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionfinish() -> None:
-    # plugins import modules now, and CPython 3.11 cannot parse while it collects tasks that livekit left behind
+    # plugins import modules now; CPython 3.11 cannot parse while it collects tasks that livekit left behind
     gc.collect()
 
 
