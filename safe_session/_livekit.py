@@ -352,6 +352,12 @@ def scope_of(executor: ToolExecutor) -> Literal["activity", "session"]:
     return "activity" if executor._owning_activity is not None else "session"
 
 
+def is_of_toolset(executor: ToolExecutor) -> bool:
+    """Whether it runs the tools of one toolset, rather than an activity's."""
+    activity = executor._owning_activity
+    return activity is None or activity._tool_executor is not executor
+
+
 def names_of_own_toolsets(executor: ToolExecutor) -> set[str]:
     """The tools that end with the activity of `executor`, since it closes the toolsets that they are of."""
     activity = executor._owning_activity

@@ -65,7 +65,7 @@ class CallContext(ChatContext):
             since: no item that is older (seconds since the epoch) can be one of those.
         """
         for each in item if isinstance(item, Sequence) else [item]:
-            if not _is_call_item(each):
+            if not is_call_item(each):
                 super().insert(each)
             elif (place := _place_of(each, self.items, since)) is None:
                 _insert(each, self)
@@ -88,8 +88,8 @@ def commit(items: Sequence[CallItem], contexts: Iterable[ChatContext]) -> None:
 def inherit(context: ChatContext, previous: ChatContext, history: ChatContext, kept: Container[str]) -> bool:
     """Give a context that was built from another agent's the calls in it that livekit left out (G7).
 
-    livekit leaves out the calls of tools that are not the new agent's own, has not yet put in those of the
-    step that hands over, and leaves without an output those of a realtime model that ran just then.
+    livekit leaves out the calls of tools that are not the new agent's own, and has not yet put in those of
+    the step that hands over.
 
     Args:
         context: the new agent's own.
@@ -100,27 +100,26 @@ def inherit(context: ChatContext, previous: ChatContext, history: ChatContext, k
     Returns:
         Whether `context` was built from another agent's.
     """
-    own = {item.id for item in context.items if item.type == "message" and item.role not in _INSTRUCTING}
-    wanted = _calls_without_output(context)
-    if shared := _places_of(own, history):
-        between = history.items[shared[0] : shared[-1]]
-        wanted |= {item.call_id for item in between if _is_call_item(item) and item.name in kept}
-    if shared_with_previous := _places_of(own, previous):
-        step = previous.items[shared_with_previous[-1] :]
-        wanted |= {item.call_id for item in step if _is_call_item(item)}
+    own = {item.id for item in context.items if item.type != "message" or _is_said(item)}
+    of_history, of_previous = _span_of(own, history), _span_of(own, previous)
+    shared = [*history.items[of_history], *previous.items[of_previous]]
+    wanted = {item.call_id for item in shared if is_call_item(item) and item.name in kept}
+    if of_previous.stop:
+        step = previous.items[of_previous.stop :]
+        wanted |= {item.call_id for item in step if is_call_item(item)}
     # a call and its output may stand on either side of what was said last
     for known in (history, previous):
-        context.insert([item for item in known.items if _is_call_item(item) and item.call_id in wanted])
-    return bool(shared or shared_with_previous)
+        context.insert([item for item in known.items if is_call_item(item) and item.call_id in wanted])
+    return bool(shared)
 
 
-def _places_of(ids: Container[str], context: ChatContext) -> list[int]:
-    return [place for place, item in enumerate(context.items) if item.id in ids]
-
-
-def _calls_without_output(context: ChatContext) -> set[str]:
-    answered = {item.call_id for item in context.items if isinstance(item, FunctionCallOutput)}
-    return {i.call_id for i in context.items if isinstance(i, FunctionCall) and i.call_id not in answered}
+def _span_of(own: Container[str], known: ChatContext) -> slice:
+    """From the first to the last of `own` in `known`; from its beginning, if nothing said was trimmed."""
+    shared = [place for place, item in enumerate(known.items) if item.id in own]
+    if not shared:
+        return slice(0)
+    is_trimmed = any(_is_said(item) for item in known.items[: shared[0]])
+    return slice(shared[0] if is_trimmed else 0, shared[-1] + 1)
 
 
 def show(
@@ -187,15 +186,13 @@ def lacking(items: Iterable[_Item], *contexts: ChatContext) -> list[_Item]:
 
 def worth_telling(items: Iterable[ChatItem]) -> list[ChatItem]:
     """Those of the items that the server of a realtime model keeps: what was said, calls and outputs."""
-    return [i for i in items if _is_call_item(i) or (i.type == "message" and _is_said(i))]
+    return [i for i in items if is_call_item(i) or (_is_said(i) and i.content)]
 
 
 def unique(context: ChatContext) -> CallContext:
     """A copy that holds each item once, and no stand-in beside what it stands for."""
     items = {item.id: item for item in context.items}
-    real = {
-        _stand_in_id(i.type, i.call_id) for i in items.values() if _is_call_item(i) and not is_stand_in(i)
-    }
+    real = {_stand_in_id(i.type, i.call_id) for i in items.values() if is_call_item(i) and not is_stand_in(i)}
     return CallContext([item for item in items.values() if item.id not in real])
 
 
@@ -282,11 +279,11 @@ def is_stand_in(item: ChatItem) -> bool:
 
 def _ids_of(item: ChatItem) -> list[str]:
     """The ids under which a context holds what `item` says."""
-    return [item.id, _stand_in_id(item.type, item.call_id)] if _is_call_item(item) else [item.id]
+    return [item.id, _stand_in_id(item.type, item.call_id)] if is_call_item(item) else [item.id]
 
 
-def _is_said(message: ChatMessage) -> bool:
-    return message.role not in _INSTRUCTING and bool(message.content)
+def _is_said(item: ChatItem) -> TypeGuard[ChatMessage]:
+    return item.type == "message" and item.role not in _INSTRUCTING
 
 
 def _stand_in_id(kind: str, call_id: str) -> str:
@@ -298,7 +295,8 @@ def _own_id(prefix: str, kind: str, key: str) -> str:
     return prefix + hashlib.blake2s(f"{kind} {key}".encode(), digest_size=8).hexdigest()
 
 
-def _is_call_item(item: ChatItem) -> TypeGuard[CallItem]:
+def is_call_item(item: ChatItem) -> TypeGuard[CallItem]:
+    """Whether the item is a call or an output."""
     return isinstance(item, FunctionCall | FunctionCallOutput)
 
 
@@ -314,12 +312,11 @@ def _place_of(item: FunctionCall | FunctionCallOutput, items: Sequence[ChatItem]
     ids = {item.id, _stand_in_id(item.type, item.call_id)}
     older = 0
     for place in range(len(items) - 1, -1, -1):
-        item = items[place]
-        if item.id in ids:
+        if items[place].id in ids:
             return place
-        if _is_call_item(item):
+        if is_call_item(items[place]):
             continue
-        older = older + 1 if item.created_at < since else 0
+        older = older + 1 if items[place].created_at < since else 0
         if older == _FAR_ENOUGH:
             return None
     return None

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable, Sequence
 
-    from livekit.agents import Agent, AgentSession
+    from livekit.agents import Agent, AgentSession, SpeechCreatedEvent
     from livekit.agents.llm import ChatItem, ChatMessage, RealtimeSession
     from livekit.agents.voice import SpeechHandle
 
@@ -83,6 +83,8 @@ class CallKeeper:
         self.returned = ReturnedAgents(session, self)
         self._delivery = Delivery(session, self, self.handoffs)
         self._session = session
+        self._speeches: set[SpeechHandle] = set()
+        session.on("speech_created", self._on_speech)
 
     # -- inferences
 
@@ -101,7 +103,7 @@ class CallKeeper:
             context, shown, lacked = show(context, agent, records, marked=marked)
             for record in lacked:
                 self.announce(CallShown, record, shown_to=agent.id, as_running=not record.ended)
-        inference = self.ledger.begin_inference(agent, since, shown)
+        inference = self._begin(agent, since, shown)
         self.says(speech, agent, inference)
         return inference, context
 
@@ -109,12 +111,27 @@ class CallKeeper:
         """A realtime model begins to generate: it is shown what its server's context holds now."""
         records = self.ledger.unsettled()
         if not records:
-            return self.ledger.begin_inference(agent, math.inf, [])
+            return self._begin(agent, math.inf, [])
         server = connection.chat_ctx
         open_calls = unanswered(server, records)
         _, shown, lacked = show(server, agent, _without(open_calls, records), marked=True)
         known = [each for each in shown if each not in lacked or is_shown_running(server, each)]
-        return self.ledger.begin_inference(agent, math.inf, known, expecting=open_calls)
+        return self._begin(agent, math.inf, known, expecting=open_calls)
+
+    def _begin(
+        self,
+        agent: Agent,
+        since: float,
+        shown: Sequence[CallRecord],
+        expecting: Sequence[CallRecord] = (),
+    ) -> Inference:
+        """An inference begins; whoever is shown how a call ended knows it from then on (G7)."""
+        new = [record for record in shown if record.ended and agent not in record.audience]
+        inference = self.ledger.begin_inference(agent, since, shown, expecting=expecting)
+        for record in new:
+            with telemetry.guarded("remember a call that was shown", call_id=record.call_id):
+                self.commit(record)
+        return inference
 
     def says(self, speech: SpeechHandle, agent: Agent, inference: Inference) -> None:
         """What `inference` gives is said in `speech`."""
@@ -141,6 +158,15 @@ class CallKeeper:
         _livekit.on_item_added(speech, on_item)
         self.runs.release_when_interrupted(speech)
         speech.add_done_callback(lambda speech: self.ledger.speech_ended(speech.id))
+
+    def _on_speech(self, event: SpeechCreatedEvent) -> None:
+        self._speeches.add(event.speech_handle)
+        event.speech_handle.add_done_callback(self._speeches.discard)
+
+    def session_closed(self) -> None:
+        """Up to 1.8.9, what still waits for its turn to speak does so for ever."""
+        for speech in list(self._speeches):
+            _livekit.fail(speech, RuntimeError("the session closed before this was said"))
 
     # -- calls
 
@@ -318,12 +344,15 @@ class CallKeeper:
 
     def inherit(self, agent: Agent, previous: Agent) -> None:
         """`agent` follows on `previous`: it knows what it will tell, and keeps its context's calls (G7)."""
-        self._delivery.introduce(agent)
         context, theirs = _livekit.stored_context(agent), _livekit.stored_context(previous)
-        if inherit(context, theirs, self._session.history, kept=_livekit.names_of(self._session.tools)):
-            for record in self.ledger:
-                if not record.ended and previous in record.audience:
-                    self.remember(record, agent)
+        kept = _livekit.names_of(self._session.tools)
+        is_built_from_another = inherit(context, theirs, self._session.history, kept=kept)
+        held = {item.id for item in context.items}
+        for record in self.ledger:
+            goes_on = not record.ended and is_built_from_another and previous in record.audience
+            if goes_on or not held.isdisjoint([record.call.id, *(item.id for item in record.items)]):
+                self.remember(record, agent)  # all of a call, or nothing
+        self._delivery.introduce(agent)
 
     def inherit_open_calls(self, agent: Agent, previous: Agent) -> None:
         """`agent` talks to the server that served `previous`, which still knows the calls of then."""

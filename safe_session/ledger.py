@@ -64,6 +64,7 @@ class Body:
         outcome: how the run ended, or None while it goes on.
         said: what the model is told of the result, apart from what became of the handoff.
         handoff: the agent that it returned, until it was handed over to, or given up.
+        handed_over: whether the session has handed over to it.
 
     """
 
@@ -73,6 +74,7 @@ class Body:
     outcome: Literal["done", "failed", "cancelled"] | None = None
     said: str = ""
     handoff: Agent | None = None
+    handed_over: bool = False
 
     def repeats(self, other: Body) -> bool:
         """Whether both are runs of one tool with the same arguments."""

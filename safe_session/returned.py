@@ -42,7 +42,7 @@ class ReturnedAgents:
         """The session hands over to `agent`; if a call returned it, that is how the call ended."""
         for record in self._keeper.ledger:
             if record.body is not None and record.body.handoff is agent:
-                record.body.handoff = None
+                record.body.handoff, record.body.handed_over = None, True
                 self._keeper.commit(record)
                 self._keeper.ledger.handed_off(record)
 
@@ -58,6 +58,11 @@ class ReturnedAgents:
 
     def step_ended(self, inference: Inference, over: Over) -> None:
         """The step that `inference` decided is over, and with it livekit's own handing over."""
+        for record in inference.calls:
+            if over == "interrupted" and record.body is not None and record.body.handed_over:
+                self._note_handed_over(
+                    record
+                )  # livekit knows of this step only, and says that it did not happen
         returned = [record for record in inference.calls if returned_agent(record)]
         for record in returned:
             self.settle(record, over if len(returned) == 1 else "ambiguous")
@@ -97,10 +102,14 @@ class ReturnedAgents:
 
     def apply(self, record: CallRecord, agent: Agent) -> None:
         """The handoff to `agent` that the call returned happens after all."""
-        if record.output is not None and record.body is not None:
-            record.output.output, record.output.is_error = record.body.said or HANDED_OVER, False
+        if record.body is not None:
             record.body.handoff = None
-            self._keeper.commit(record)
+        self._note_handed_over(record)
         self._keeper.announce(HandoffApplied, record, to_agent_id=agent.id)
         self._keeper.ledger.handed_off(record)
         self._session.update_agent(agent)
+
+    def _note_handed_over(self, record: CallRecord) -> None:
+        if record.output is not None and record.body is not None:
+            record.output.output, record.output.is_error = record.body.said or HANDED_OVER, False
+            self._keeper.commit(record)

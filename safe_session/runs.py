@@ -133,7 +133,9 @@ class Runs:
         mine = [run for run in self._runs.values() if run.executor is executor]
         if self._closing:
             # those of other executors may be waiting for the AgentTask that ends here
-            await self._wait_for([*mine, *(run for run in self._runs.values() if run.executor is None)])
+            if not _livekit.is_of_toolset(executor):
+                mine += [run for run in self._runs.values() if run.executor is None]
+            await self._wait_for(mine)
         elif _livekit.scope_of(executor) == "activity":
             ending = _livekit.names_of_own_toolsets(executor)
             for run in mine:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from livekit.agents.llm import ChatMessage, RealtimeError, RealtimeSession
 
 from . import _livekit, faults, telemetry
-from .context import CallContext, is_marker, lacking, unique, worth_telling
+from .context import CallContext, is_call_item, is_marker, lacking, unique, worth_telling
 from .generation import Generation
 
 if TYPE_CHECKING:
@@ -79,6 +79,7 @@ class _Told:
         keeper: of the calls.
         agent: whose context it keeps.
         owed: what it must still be told.
+        calls: the ids of the calls and outputs that it was told last.
         refusals: how often the server has left out an item that it was told.
         lock: held during a push.
         pushing: the task that pushes what is owed.
@@ -93,6 +94,7 @@ class _Told:
     keeper: CallKeeper
     agent: Agent
     owed: CallContext = field(default_factory=lambda: CallContext([]))
+    calls: set[str] = field(default_factory=set[str])
     refusals: Counter[str] = field(default_factory=Counter[str])
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     pushing: asyncio.Task[None] | None = None
@@ -164,6 +166,7 @@ class SafeRealtimeSession(RealtimeSession[Any]):
                 pushed = self._completed(chat_ctx, newer)
             try:
                 await faults.wait("push.before")
+                self.told.calls = {item.id for item in pushed.items if is_call_item(item)}
                 await self._theirs.update_chat_ctx(pushed)
                 await faults.wait("push.after")
             except (RealtimeError, asyncio.TimeoutError) as error:
@@ -316,7 +319,7 @@ class SafeRealtimeSession(RealtimeSession[Any]):
                 own.set_result(generation)
             return self._is_for_the_heir(generation)
         if event == "remote_item_added":
-            return is_marker(args[0].item)  # livekit would put it into the agent's stored context
+            return self._is_our_own(args[0].item)
         if event == "input_audio_transcription_completed" and args[0].is_final:
             words: InputTranscriptionCompleted = args[0]
             self.told.heard.append(ChatMessage(id=words.item_id, role="user", content=[words.transcript]))
@@ -327,6 +330,10 @@ class SafeRealtimeSession(RealtimeSession[Any]):
             # some of it is on its way: OpenAI's client replays what it knew, but for calls up to 1.8.0
             self._owe_lacking(_livekit.stored_context(self.told.agent))
         return False
+
+    def _is_our_own(self, item: ChatItem) -> bool:
+        """Whether the server got the item from us; livekit might put it into the agent's stored context."""
+        return is_marker(item) or item.id in self.told.calls
 
     async def aclose(self) -> None:
         told = self.told

@@ -117,12 +117,17 @@ class SafeAgentSession(AgentSession[Userdata_T]):
             self.keeper.handoffs.switched_to(agent, failure)
 
     async def _aclose_impl(self, **kwargs: Any) -> None:
+        activity = _livekit.current_activity(self)
         self.keeper.runs.close_begins()
         self.keeper.handoffs.changed()
         try:
             await super()._aclose_impl(**kwargs)
         finally:
             await self.keeper.runs.close_ends()
+            if activity is not None and _livekit.can_still_speak(activity):
+                # up to 1.8.9, an AgentTask's is left if a handoff comes at the same time
+                await activity.aclose()
+            self.keeper.session_closed()
 
     # livekit assigns each new activity to this name before it starts it: the moment to make it safe
     @property

@@ -208,7 +208,7 @@ async def test_a_late_result_is_told_although_its_first_push_failed(talk: Talks,
     t.check("book")
 
 
-@pytest.mark.fails_on_plain("<1.8.9")
+@pytest.mark.fails_on_plain("<1.8.5")
 async def test_a_new_connection_knows_what_the_old_one_knew(talk: Talks) -> None:
     t = await talk(makes(BOOK))
     await t.begin()
@@ -222,7 +222,7 @@ async def test_a_new_connection_knows_what_the_old_one_knew(talk: Talks) -> None
     t.check("book")
 
 
-@pytest.mark.fails_on_plain("<1.8.9")
+@pytest.mark.fails_on_plain("<1.8.5")
 async def test_a_new_connection_knows_the_call_that_ran_when_the_old_one_was_lost(talk: Talks) -> None:
     t = await talk(makes(BOOK))
     await t.begin()

@@ -38,7 +38,10 @@ def _forgotten(call: Happened, agent: Agent, call_ids: list[str]) -> Iterator[st
     held = {item.call_id for item in agent.chat_ctx.items if item.type == "function_call"}
     for call_id in call_ids:
         run = run_of(call, call_id)
-        if run is not None and run.scope == "session" and call_id not in held and _had_the_floor(call, agent):
+        # one that hands over stands behind what was said before, and so where the context was cut off
+        if run is None or run.scope != "session" or run.gives_agent:
+            continue
+        if call_id not in held and _had_the_floor(call, agent):
             yield f"{agent.id} was built with {call_id} in its context, and has lost it"
 
 
@@ -84,8 +87,10 @@ def closed_in_time(call: Happened) -> Iterator[str]:
     """G9: a close gives running tools their time, then stops them, and leaves nothing behind."""
     timeline = call.timeline
     hooks = 4 * max([timeline.form.leaves, *(desk.leaves for desk in timeline.desks)])
-    bound = timeline.close_timeout + 1 + hooks + HAIR
-    if call.close_took > bound + _seconds_of_words(call):
+    # livekit lets the `on_enter` of an AgentTask end, too
+    hooks += timeline.form.enters + (timeline.form.completes or 0.0)
+    bound = timeline.close_timeout + 1 + hooks + HAIR + _seconds_of_words(call)
+    if call.close_took > bound:
         yield f"the close took {call.close_took:.3f} s instead of {bound:.3f}"
     for run in call.runs:
         if run.ended is None:

@@ -50,13 +50,18 @@ def _unbalanced(call: Happened, thought: Thought) -> Iterator[str]:
 
 
 def _unknown(thought: Thought, run: Run, call: Happened) -> Iterator[str]:
+    server = call.timeline.server
+    if server.fails and not server.mutable:
+        return  # what it refused can't be told in any other way, and is gone with the connection
     outputs = thought.outputs_of(run)
     is_there = run.call_id in {made.call_id for made in thought.inference.calls}
     if not outputs and not (isinstance(thought.inference, RealtimeInference) and is_there):
         yield f"{thought} knows nothing of {run}"
         return
-    if call.timeline.server.fails and isinstance(thought.inference, RealtimeInference):
+    if server.fails and isinstance(thought.inference, RealtimeInference):
         return  # what a failed push owes is told before the next reply that is asked for, and no sooner
+    if server.replies_by_itself:
+        return  # it would reply to what it is told, so that it is told when that is to be said
     if (
         not thought.knows_end_of(run)
         and run.how == "done"
@@ -81,7 +86,8 @@ def not_repeated(call: Happened) -> Iterator[str]:
                 elif not _may_repeat(thought, other, call):
                     yield f"{run}, made in {thought}, repeats {other}, of which its model did not know"
     for _, event in call.emitted("call_replayed"):
-        yield from _replayed_in_vain(call, event)
+        if not call.timeline.server.replies_by_itself:
+            yield from _replayed_in_vain(call, event)
 
 
 def _stands_for(other: Run, run: Run) -> bool:

@@ -115,7 +115,11 @@ class Handoff:
 
 @dataclass(eq=False)
 class Happened:
-    """One call."""
+    """One call.
+
+    Attributes:
+        interruptions: when the application interrupted, and how many turns there had been.
+    """
 
     timeline: Timeline
     session: AgentSession[Any]
@@ -124,6 +128,7 @@ class Happened:
     thoughts: list[Thought] = field(default_factory=list)
     turns: list[Turn] = field(default_factory=list)
     handoffs: list[Handoff] = field(default_factory=list)
+    interruptions: list[tuple[float, int]] = field(default_factory=list)
     entered: list[tuple[Agent, float]] = field(default_factory=list)
     built_with: dict[Agent, list[str]] = field(default_factory=dict)
     events: list[tuple[float, Any]] = field(default_factory=list)

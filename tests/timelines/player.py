@@ -219,6 +219,7 @@ class _Player:
         self._type(event, interrupts=True)
 
     def _interrupts(self, _: Event) -> None:
+        self.happened.interruptions.append((now(), len(self.happened.turns)))
         with contextlib.suppress(RuntimeError):  # what is being said may forbid it
             self.session.interrupt()
 
