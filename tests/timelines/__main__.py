@@ -16,6 +16,7 @@ from safe_session import SafeAgentSession
 
 from .player import play
 from .properties import violations
+from .shrinking import smallest
 from .strategies import timelines
 from .timeline import load, save
 
@@ -35,7 +36,6 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.timelines", description=__doc__)
     parser.add_argument("--timelines", type=int, default=20_000, help="how many to play")
     parser.add_argument("--seed", type=int, default=0, help="the first block's; each block has the next one")
-    parser.add_argument("--as-found", action="store_true", help="write failing ones as found, not shrunk")
     parser.add_argument("--into", type=Path, default=Path("failing"), help="where files of failing ones go")
     commands = parser.add_subparsers(dest="command")
     player = commands.add_parser("play", help="play a file")
@@ -45,8 +45,7 @@ def main() -> int:
     logging.lastResort = None
     if arguments.command == "play":
         return _play(arguments.file, AgentSession if arguments.plain else SafeAgentSession)
-    phases = [Phase.generate] if arguments.as_found else [Phase.generate, Phase.shrink]
-    return _draw(arguments.timelines, arguments.seed, arguments.into, phases)
+    return _draw(arguments.timelines, arguments.seed, arguments.into)
 
 
 def _play(file: Path, session_class: type[AgentSession]) -> int:
@@ -78,16 +77,16 @@ def _story(call: Happened) -> list[tuple[float, str]]:
     return sorted(told, key=lambda each: each[0])
 
 
-def _draw(number: int, first_seed: int, into: Path, phases: list[Phase]) -> int:
+def _draw(number: int, first_seed: int, into: Path) -> int:
     began, played, failed, block = time.monotonic(), 0, 0, first_seed
     while played < number:
         size = min(BLOCK, number - played)
-        drawn, failing = _block(block, size, phases)
+        drawn, failing = _block(block, size)
         played += min(size, drawn)
         if failing is not None:
             failed += 1
             timeline, wrong = failing
-            save(timeline, into / f"seed-{block}.yaml")
+            save(smallest(timeline), into / f"seed-{block}.yaml")
             _say(f"seed {block}: {wrong[0]}\n  python -m tests.timelines play {into / f'seed-{block}.yaml'}")
         block += 1
         _say(f"{played} played, {failed} failed, {time.monotonic() - began:.0f} s", end="\r")
@@ -95,7 +94,7 @@ def _draw(number: int, first_seed: int, into: Path, phases: list[Phase]) -> int:
     return bool(failed)
 
 
-def _block(number: int, size: int, phases: list[Phase]) -> tuple[int, tuple[Timeline, list[str]] | None]:
+def _block(number: int, size: int) -> tuple[int, tuple[Timeline, list[str]] | None]:
     """Draw a block; how many timelines were played in it, and the one that failed."""
     drawn = 0
     failing: tuple[Timeline, list[str]] | None = None
@@ -103,7 +102,7 @@ def _block(number: int, size: int, phases: list[Phase]) -> tuple[int, tuple[Time
     @seed(number)
     @settings(
         max_examples=size,
-        phases=phases,
+        phases=[Phase.generate],
         deadline=None,
         database=None,
         report_multiple_bugs=False,

@@ -38,10 +38,7 @@ def _forgotten(call: Happened, agent: Agent, call_ids: list[str]) -> Iterator[st
     held = {item.call_id for item in agent.chat_ctx.items if item.type == "function_call"}
     for call_id in call_ids:
         run = run_of(call, call_id)
-        # one that hands over stands behind what was said before, and so where the context was cut off
-        if run is None or run.scope != "session" or run.gives_agent:
-            continue
-        if call_id not in held and _had_the_floor(call, agent):
+        if run is not None and run.scope == "session" and call_id not in held and _had_the_floor(call, agent):
             yield f"{agent.id} was built with {call_id} in its context, and has lost it"
 
 

@@ -16,7 +16,7 @@ LIVEKITS_OWN = re.compile(
     "Error in _llm_inference_task|Error in _realtime_(reply|generation)_task|as it was meant to"
     "|exception occurred while executing tool|closing due to unrecoverable error"
     "|tool_choice set to 'none'|expected to receive only one Agent|finished before FormTask was completed"
-    "|AgentSession isn't running|speech not done in time after interruption"
+    "|AgentSession isn't running|no active AgentActivity to execute tools|speech not done in time after interruption"
     "|Error in _traceable_on_exit.*no activity context found"  # it leaves twice, at a close during a handoff
     "|This generation handle does not allow interruptions|there is an active response already",
     re.DOTALL,

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from livekit.agents import AgentSession
-    from livekit.agents.llm import FunctionTool
+    from livekit.agents.llm import ChatItem, FunctionTool
 
     from safe_session.testing import Inference
 
@@ -159,6 +159,12 @@ class Cast:
             form.complete_once()
 
 
+def _calls_within(items: list[ChatItem]) -> list[str]:
+    """The calls before the last item that is none; those behind it look as if they had been cut off."""
+    last = max((place for place, item in enumerate(items) if not item.type.startswith("function")), default=0)
+    return [item.call_id for item in items[:last] if item.type == "function_call"]
+
+
 class DeskAgent(Agent):
     """An agent of a timeline."""
 
@@ -169,8 +175,7 @@ class DeskAgent(Agent):
         kwargs: dict[str, Any] = {}
         if spec.knows and cast.desks:
             kwargs["chat_ctx"] = cast.session.current_agent.chat_ctx.copy()
-            held = [i.call_id for i in kwargs["chat_ctx"].items if i.type == "function_call"]
-            cast.happened.built_with[self] = held
+            cast.happened.built_with[self] = _calls_within(kwargs["chat_ctx"].items)
         super().__init__(instructions=f"You are {name}.", id=name, tools=tools, **kwargs)
         if hasattr(cast, "happened"):
             cast.happened.agents[name] = self

@@ -5,17 +5,18 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from livekit.agents import AgentSession
 
 from safe_session import SafeAgentSession
 
 from .player import play
 from .properties import PROPERTIES, violations
+from .shrinking import smallest
 from .strategies import timelines
 from .timeline import Decision, Desk, Event, Form, Timeline, Tool, load, save
 
-TIMELINES = {"text": 12, "voice": 8, "realtime": 8}
+TIMELINES = {"text": 140, "voice": 180, "realtime": 180}
 
 newest = pytest.mark.skipif(version("livekit-agents") != "1.8.9", reason="what livekit itself logs differs")
 
@@ -29,6 +30,7 @@ def test_nothing_is_wrong_with_any_timeline(by: str, tmp_path_factory: pytest.Te
     @settings(
         max_examples=TIMELINES[by],
         derandomize=True,
+        phases=[Phase.generate],
         deadline=None,
         database=None,
         suppress_health_check=list(HealthCheck),
@@ -36,10 +38,19 @@ def test_nothing_is_wrong_with_any_timeline(by: str, tmp_path_factory: pytest.Te
     @given(timelines(by))
     def holds(timeline: Timeline) -> None:
         if wrong := violations(play(timeline)):
-            save(timeline, file)
+            save(smallest(timeline), file)
             pytest.fail("\n".join([f"python -m tests.timelines play {file}", *wrong]))
 
     holds()
+
+
+FOUND = sorted((Path(__file__).parent / "found").glob("*.yaml"))
+
+
+@newest
+@pytest.mark.parametrize("file", FOUND, ids=lambda file: file.stem)
+def test_nothing_is_wrong_any_more_with_what_was_found(file: Path) -> None:
+    assert violations(play(load(file))) == []
 
 
 # -- the properties can fail

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import yaml
 from pydantic import TypeAdapter
@@ -184,12 +184,19 @@ class Timeline:
 _KIND = TypeAdapter(Timeline)
 
 
+def loaded(written: dict[str, Any]) -> Timeline:
+    return _KIND.validate_python(written)
+
+
+def dumped(timeline: Timeline) -> dict[str, Any]:
+    """As it can be written down; what is as it is by default is left out."""
+    return _KIND.dump_python(timeline, mode="json", exclude_defaults=True)
+
+
 def load(path: Path) -> Timeline:
-    return _KIND.validate_python(yaml.safe_load(path.read_text(encoding="utf-8")))
+    return loaded(yaml.safe_load(path.read_text(encoding="utf-8")))
 
 
 def save(timeline: Timeline, path: Path) -> None:
-    """Write a timeline down; what is as it is by default is left out."""
-    written = _KIND.dump_python(timeline, mode="json", exclude_defaults=True)
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(yaml.safe_dump(written, sort_keys=False, allow_unicode=True), encoding="utf-8")
+    path.write_text(yaml.safe_dump(dumped(timeline), sort_keys=False, allow_unicode=True), encoding="utf-8")

@@ -11,6 +11,7 @@ from safe_session.context import (
     STILL_RUNNING,
     CallContext,
     commit,
+    inherit,
     marker_of,
     newest_moment,
     show,
@@ -158,3 +159,34 @@ def test_another_agents_running_call_is_shown():
 )
 def test_how_old_a_context_is(items, moment):
     assert newest_moment(ChatContext(items)) == moment
+
+
+def test_an_agent_built_from_a_context_that_begins_with_a_call_keeps_it():
+    made, ended, said = call(), output(), message(at=4)
+    context = ChatContext([said])
+    assert inherit(context, ChatContext([made, ended, said]), ChatContext([said]), kept={"book"})
+    assert kinds(context) == [*PAIR, "message"]
+
+
+def test_an_agent_built_from_a_trimmed_context_does_not_get_what_was_trimmed():
+    made, ended, first, said = call(), output(), message(at=1), message(at=4)
+    context = ChatContext([said])
+    known = ChatContext([first, made, ended, said])
+    assert inherit(context, known, known, kept={"book"})
+    assert kinds(context) == ["message"]
+
+
+def test_an_agent_built_from_a_context_that_ends_with_calls_keeps_them():
+    made, ended, said = call(), output(), message(at=1)
+    others = [call(at=5, call_id="c2"), output(at=6, call_id="c2")]
+    context = CallContext([said, *others])
+    known = ChatContext([said, made, ended, *others])
+    assert inherit(context, ChatContext([]), known, kept={"book"})
+    assert kinds(context) == ["message", *PAIR, *PAIR]
+
+
+def test_an_agent_built_anew_inherits_nothing():
+    context = ChatContext([message("system")])
+    known = ChatContext([message(at=1), call(), output()])
+    assert not inherit(context, known, known, kept={"book"})
+    assert kinds(context) == ["message"]
