@@ -5,6 +5,7 @@ Pure functions over chat contexts: no event loop, and of livekit only its public
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import itertools
 import math
@@ -41,7 +42,7 @@ NO_RESULT = "It has ended, and gave no result."
 CANCELLED = "Cancelled before it ended. It may already have taken effect."
 UNKNOWN = "It did not end in time. It is not known whether it took effect."
 
-_FAR_ENOUGH = 16
+_FAR_ENOUGH = 8
 """So many messages in a row that are older than what is looked for. Calls that go on at the same time may be
 out of order, and as many as there are."""
 
@@ -64,13 +65,13 @@ class CallContext(ChatContext):
             item: one or several.
             since: no item that is older (seconds since the epoch) can be one of those.
         """
-        for each in item if isinstance(item, Sequence) else [item]:
+        given: Sequence[ChatItem] = item if isinstance(item, Sequence) else [item]
+        new = _put_in_place([each for each in given if is_call_item(each)], self.items, since)
+        for each in given:
             if not is_call_item(each):
                 super().insert(each)
-            elif (place := _place_of(each, self.items, since)) is None:
+            elif new.pop(each.id, None) is not None:
                 _insert(each, self)
-            else:
-                self.items[place] = each
 
 
 def hold_each_call_once(context: ChatContext) -> CallContext:
@@ -290,6 +291,7 @@ def _stand_in_id(kind: str, call_id: str) -> str:
     return _own_id(_STAND_IN, kind, call_id)
 
 
+@functools.lru_cache(1024)
 def _own_id(prefix: str, kind: str, key: str) -> str:
     """The same id for the same item each time; OpenAI's realtime server takes up to 32 characters."""
     return prefix + hashlib.blake2s(f"{kind} {key}".encode(), digest_size=8).hexdigest()
@@ -307,16 +309,18 @@ def _insert(item: FunctionCall | FunctionCallOutput, context: ChatContext) -> No
     context.items.insert(max(place, sum(1 for _ in leading)), item)
 
 
-def _place_of(item: FunctionCall | FunctionCallOutput, items: Sequence[ChatItem], since: float) -> int | None:
-    """Where `items` hold `item` or its stand-in; looked for from the end, where it usually is."""
-    ids = {item.id, _stand_in_id(item.type, item.call_id)}
+def _put_in_place(given: Sequence[CallItem], items: list[ChatItem], since: float) -> dict[str, CallItem]:
+    """Put each where `items` hold it or its stand-in, looked for from the end; returns those that are new."""
+    new = {each.id: each for each in given}
+    sought = {known_id: each for each in given for known_id in _ids_of(each)}
     older = 0
     for place in range(len(items) - 1, -1, -1):
-        if items[place].id in ids:
-            return place
-        if is_call_item(items[place]):
-            continue
-        older = older + 1 if items[place].created_at < since else 0
-        if older == _FAR_ENOUGH:
-            return None
-    return None
+        if not new or older == _FAR_ENOUGH:
+            break
+        item = items[place]
+        if (found := sought.get(item.id)) is not None:
+            items[place] = found
+            new.pop(found.id, None)
+        elif not is_call_item(item):
+            older = older + 1 if item.created_at < since else 0
+    return new

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
     AnyTool: TypeAlias = FunctionTool[..., Any] | RawFunctionTool[..., Any]
 
+_UNCHANGING = (str, int, float, bool, type(None))
+
 _NOT_RUN_AGAIN = "Not run again: the same call with the same arguments was already made. "
 
 
@@ -196,6 +198,8 @@ def _comparable(args: tuple[Any, ...], kwargs: dict[str, Any]) -> object:
     """Validated arguments as they are now: a tool may change what it is given."""
     given = [arg for arg in args if not isinstance(arg, RunContext)]
     named = {name: arg for name, arg in kwargs.items() if not isinstance(arg, RunContext)}
+    if all(isinstance(arg, _UNCHANGING) for arg in (*given, *named.values())):
+        return given, named
     try:
         return copy.deepcopy((given, named))
     except Exception:  # of a type of the application's own: compared as it is then

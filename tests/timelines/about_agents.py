@@ -62,6 +62,8 @@ def handed_over_at_once(call: Happened) -> Iterator[str]:
 def _is_served(call: Happened, turn: Turn) -> bool:
     if call.closed_by_itself or turn.began > call.close_asked - 15 or not call.timeline.server.mutable:
         return True  # a server whose context cannot be changed takes no text
+    if any("there is an active response already" in error for error in call.errors):
+        return True  # the server was about to answer what they said
     return any(turn.words in thought.inference.user_said for thought in call.thoughts)
 
 

@@ -16,7 +16,8 @@ LIVEKITS_OWN = re.compile(
     "Error in _llm_inference_task|Error in _realtime_(reply|generation)_task|as it was meant to"
     "|exception occurred while executing tool|closing due to unrecoverable error"
     "|tool_choice set to 'none'|expected to receive only one Agent|finished before FormTask was completed"
-    "|AgentSession isn't running|no active AgentActivity to execute tools|speech not done in time after interruption"
+    "|AgentSession isn't running|no active AgentActivity to execute tools"
+    "|speech not done in time after interruption"
     "|Error in _traceable_on_exit.*no activity context found"  # it leaves twice, at a close during a handoff
     "|This generation handle does not allow interruptions|there is an active response already",
     re.DOTALL,
@@ -56,7 +57,8 @@ def _is_undisturbed(call: Happened, turn: Turn, until: float) -> bool:
     since = turn.began - HAIR
     if call.close_asked <= until or any(handoff.asked <= until for handoff in call.handoffs):
         return False
-    if any(since < other.began <= until for other in call.turns if other is not turn):
+    others = [other for other in call.turns if other is not turn]
+    if any(other.began <= until and (other.ended or until) > since for other in others):
         return False
     if any(at <= until and turns > call.turns.index(turn) for at, turns in call.interruptions):
         return False
