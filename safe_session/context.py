@@ -48,6 +48,7 @@ out of order, and as many as there are."""
 
 _MARKER = "running/"
 _STAND_IN = "stand-in/"
+_CALL_ITEMS = ("function_call", "function_call_output")
 _INSTRUCTING = ("system", "developer")
 
 
@@ -299,7 +300,7 @@ def _own_id(prefix: str, kind: str, key: str) -> str:
 
 def is_call_item(item: ChatItem) -> TypeGuard[CallItem]:
     """Whether the item is a call or an output."""
-    return isinstance(item, FunctionCall | FunctionCallOutput)
+    return item.type in _CALL_ITEMS  # `isinstance` takes ten times as long with pydantic's classes
 
 
 def _insert(item: FunctionCall | FunctionCallOutput, context: ChatContext) -> None:
