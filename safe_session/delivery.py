@@ -85,6 +85,7 @@ class Delivery:
                 self._keeper.remember(late.record, agent)
 
     async def _deliver_all(self) -> None:
+        await asyncio.sleep(0)  # what lands at the same moment is told together, with eager tasks too
         try:
             while self._waiting:
                 await self._deliver_what_can_be()

@@ -59,10 +59,9 @@ class ReturnedAgents:
     def step_ended(self, inference: Inference, over: Over) -> None:
         """The step that `inference` decided is over, and with it livekit's own handing over."""
         for record in inference.calls:
+            # livekit, which knows of this step only, has said that it did not happen
             if over == "interrupted" and record.body is not None and record.body.handed_over:
-                self._note_handed_over(
-                    record
-                )  # livekit knows of this step only, and says that it did not happen
+                self._note_handed_over(record)
         returned = [record for record in inference.calls if returned_agent(record)]
         for record in returned:
             self.settle(record, over if len(returned) == 1 else "ambiguous")

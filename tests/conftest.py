@@ -14,6 +14,7 @@ anywhere else. A test without a claim has to hold for both classes, and says so 
 
 import asyncio
 import gc
+from collections.abc import Generator
 from importlib.metadata import version
 
 import pytest
@@ -54,9 +55,21 @@ def pytest_configure(config: pytest.Config) -> None:
     )
 
 
+# CPython 3.11 cannot parse source while it collects tasks that livekit left behind. A report parses the source
+# of a test that fails, and plugins import modules when the session finishes.
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionfinish() -> None:
-    # plugins import modules now; CPython 3.11 cannot parse while it collects tasks that livekit left behind
     gc.collect()
 
 
