@@ -55,8 +55,8 @@ def pytest_configure(config: pytest.Config) -> None:
     )
 
 
-# CPython 3.11 cannot parse source while it collects tasks that livekit left behind. A report parses the source
-# of a test that fails, and plugins import modules when the session finishes.
+# CPython 3.11 cannot parse source while it collects tasks that livekit left behind. A report parses that of a
+# test that fails, and plugins import modules when the session finishes.
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

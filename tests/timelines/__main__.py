@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import logging
 import sys
 import time
@@ -89,6 +90,7 @@ def _draw(number: int, first_seed: int, into: Path) -> int:
             save(smallest(timeline), into / f"seed-{block}.yaml")
             _say(f"seed {block}: {wrong[0]}\n  python -m tests.timelines play {into / f'seed-{block}.yaml'}")
         block += 1
+        gc.unfreeze()  # what the player froze while it was still to be judged
         _say(f"{played} played, {failed} failed, {time.monotonic() - began:.0f} s", end="\r")
     _say("")
     return bool(failed)
