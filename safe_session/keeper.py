@@ -191,7 +191,7 @@ class CallKeeper:
         else:
             self._ended_in_step(record, output, items, speech)
         if speech.interrupted or not self._livekit_pushes(record):
-            self._push(record)
+            self.push(record)
 
     def _ended_in_step(
         self, record: CallRecord, output: FunctionCallOutput, items: list[CallItem], speech: SpeechHandle
@@ -211,7 +211,7 @@ class CallKeeper:
         record = self.ledger.begin(call, owner, speech_id)
         self._note_end(record, "failed", [call, not_run_output(call, why)])
         self.announce(CallNotRun, record, reason=why)
-        self._push(record)
+        self.push(record)
 
     def named(self, calls: Sequence[FunctionCall]) -> None:
         """livekit names the calls of a step at its end; until then, some of them have a stand-in."""
@@ -392,7 +392,7 @@ class CallKeeper:
     def _contexts_of(self, record: CallRecord) -> list[ChatContext]:
         return [*(_livekit.stored_context(agent) for agent in record.audience), self._session.history]
 
-    def _push(self, record: CallRecord) -> None:
+    def push(self, record: CallRecord) -> None:
         """Tell the servers what they are owed without waiting for an occasion."""
         for connection in self._connections_of(record):
             connection.push()

@@ -97,6 +97,7 @@ class ReturnedAgents:
             self._keeper.forget(record)
         else:
             self._keeper.commit(record)
+            self._keeper.push(record)  # livekit pushed what it knew of it before this was decided
         self._keeper.announce(HandoffNotApplied, record, to_agent_id=agent.id, reason=why)
 
     def apply(self, record: CallRecord, agent: Agent) -> None:

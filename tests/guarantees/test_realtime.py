@@ -366,6 +366,18 @@ async def test_a_handoff_that_was_interrupted_is_told_to_the_server_as_it_is_rec
         assert [shown(call.model.inferences[-1])["transfer"]] == recorded
 
 
+@pytest.mark.parametrize("model", [MODELS["as it is"], MODELS["replies by itself"]], ids=["", "auto"])
+async def test_it_is_told_as_soon_as_it_is_decided(model):
+    """livekit pushes the output before, and no other push may follow for long."""
+    script = [Answer("One moment, please.", [TRANSFER], calls_first=True), *[Answer("Yes?")] * 3]
+    async with Talk(SafeAgentSession, script, Transferring(), **model) as call:
+        await call.says("Manager!")
+        await call.at(0.6)
+        call.session.interrupt()
+        await call.at(2)
+        assert NOT_DONE in call.known()["transfer"]
+
+
 class Form(AgentTask[str]):
     """A task that its own tool completes."""
 
