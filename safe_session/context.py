@@ -42,9 +42,11 @@ NO_RESULT = "It has ended, and gave no result."
 CANCELLED = "Cancelled before it ended. It may already have taken effect."
 UNKNOWN = "It did not end in time. It is not known whether it took effect."
 
-_FAR_ENOUGH = 8
-"""So many messages in a row that are older than what is looked for. Calls that go on at the same time may be
-out of order, and as many as there are."""
+_FAR_ENOUGH = 256
+"""So many items in a row that are older than what is sought; calls that go on at once are out of order."""
+
+_A_MESSAGE = 32
+"""How many of those a message counts for, as there are few that are."""
 
 _MARKER = "running/"
 _STAND_IN = "stand-in/"
@@ -316,12 +318,14 @@ def _put_in_place(given: Sequence[CallItem], items: list[ChatItem], since: float
     sought = {known_id: each for each in given for known_id in _ids_of(each)}
     older = 0
     for place in range(len(items) - 1, -1, -1):
-        if not new or older == _FAR_ENOUGH:
+        if not new or older >= _FAR_ENOUGH:
             break
         item = items[place]
         if (found := sought.get(item.id)) is not None:
             items[place] = found
             new.pop(found.id, None)
-        elif not is_call_item(item):
-            older = older + 1 if item.created_at < since else 0
+        elif item.created_at < since:
+            older += 1 if is_call_item(item) else _A_MESSAGE
+        else:
+            older = 0
     return new
