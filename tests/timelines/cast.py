@@ -141,9 +141,8 @@ class Cast:
 
     def _look_for(self, run: Run) -> None:
         """Note where the ending of a call is not to be found, although it has ended."""
-        ids = {run.call_id, f"{run.call_id}_final"}
         for where, context in (("the history", self.session.history), (run.owner.id, run.owner.chat_ctx)):
-            outputs = [i for i in context.items if i.type == "function_call_output" and i.call_id in ids]
+            outputs = run.endings_in(context)
             if not outputs or (run.given and run.how == "done" and run.given not in outputs[-1].output):
                 run.missing.append(where)
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from livekit.agents import Agent, AgentSession
+    from livekit.agents.llm import ChatContext, FunctionCallOutput
     from livekit.agents.voice import SpeechHandle
 
     from safe_session.testing import Inference
@@ -49,6 +50,11 @@ class Run:
     @property
     def gives_agent(self) -> bool:
         return self.does.ends.startswith("agent")
+
+    def endings_in(self, context: ChatContext) -> list[FunctionCallOutput]:
+        """What the context holds of how its call ended, or of its progress if it holds no more, in order."""
+        ids = {self.call_id, f"{self.call_id}_final"}
+        return [i for i in context.items if i.type == "function_call_output" and i.call_id in ids]
 
     def __str__(self) -> str:
         ended = "..." if self.ended is None else f"{self.ended:.3f}"

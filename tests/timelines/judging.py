@@ -17,8 +17,7 @@ HAIR = 0.011
 
 
 def wrong_ending(context: ChatContext, run: Run) -> Iterator[str]:
-    ids = {run.call_id, f"{run.call_id}_final"}
-    outputs = [i for i in context.items if i.type == "function_call_output" and i.call_id in ids]
+    outputs = run.endings_in(context)
     if not outputs:
         yield f"{run} is nowhere"
         return

@@ -11,6 +11,7 @@ from collections.abc import Generator  # noqa: TC003
 from typing import TYPE_CHECKING, Any
 
 from safe_session import SafeAgentSession, SafeOptions
+from safe_session.events import SafeEvent
 from safe_session.testing import Line, ScriptedRealtimeModel, run
 
 from .cast import WORDING, Cast, now
@@ -19,28 +20,13 @@ from .happened import Handoff, Happened, Turn
 if TYPE_CHECKING:
     from livekit.agents import AgentSession
 
-    from safe_session.events import SafeEvent
-
     from .timeline import Event, Timeline
 
 WORDS_PER_SECOND = 4
 LONG = 2000
 """Virtual seconds after which a call hangs."""
 
-EVENTS = (
-    "call_kept",
-    "call_shown",
-    "call_replayed",
-    "call_not_run",
-    "call_released",
-    "call_cancelled",
-    "handoff_applied",
-    "handoff_not_applied",
-    "reply_held",
-    "reply_retargeted",
-    "reply_dropped",
-    "reply_redelivered",
-)
+EVENTS = [kind.model_fields["type"].default for kind in SafeEvent.__subclasses__()]
 
 
 _OURS = ("play", "through")

@@ -131,8 +131,7 @@ def lost(call: Happened) -> list[str]:
 
 
 def ending_in(context: ChatContext, run: Run) -> bool:
-    ids = {run.call_id, f"{run.call_id}_final"}
-    outputs = [i for i in context.items if i.type == "function_call_output" and i.call_id in ids]
+    outputs = run.endings_in(context)
     return bool(outputs) and run.given in outputs[-1].output
 
 
