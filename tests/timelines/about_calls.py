@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from safe_session.testing import RealtimeInference, check_guarantees
 
-from .judging import HAIR, wrong_ending
+from .judging import HAIR, says_it_runs, wrong_ending
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -58,6 +58,9 @@ def _unknown(thought: Thought, run: Run, call: Happened) -> Iterator[str]:
     if not outputs and not (isinstance(thought.inference, RealtimeInference) and is_there):
         yield f"{thought} knows nothing of {run}"
         return
+    runs_on = run.ended is None or run.ended > thought.at + HAIR
+    if outputs and runs_on and not says_it_runs(outputs[-1]):
+        yield f"{thought} does not know that {run} goes on: {outputs}"
     if server.fails and isinstance(thought.inference, RealtimeInference):
         return  # what a failed push owes is told before the next reply that is asked for, and no sooner
     if server.replies_by_itself:

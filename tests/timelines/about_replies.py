@@ -10,7 +10,7 @@ from .judging import HAIR, base_of, run_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from .happened import Happened, Run, Thought, Turn
+    from .happened import Happened, Reply, Run, Thought
 
 LIVEKITS_OWN = re.compile(
     "Error in _llm_inference_task|Error in _realtime_(reply|generation)_task|as it was meant to"
@@ -18,7 +18,8 @@ LIVEKITS_OWN = re.compile(
     "|tool_choice set to 'none'|expected to receive only one Agent|finished before FormTask was completed"
     "|AgentSession isn't running|no active AgentActivity to execute tools"
     "|speech not done in time after interruption"
-    "|Error in _traceable_on_exit.*no activity context found"  # it leaves twice, at a close during a handoff
+    # a hook that goes on when its agent has left, which may happen if a tool asks for an AgentTask meanwhile
+    "|Error in _traceable_on_(enter|exit).*no activity context found"
     "|This generation handle does not allow interruptions|there is an active response already",
     re.DOTALL,
 )
@@ -27,57 +28,26 @@ LIVEKITS_OWN = re.compile(
 
 def prompt(call: Happened) -> Iterator[str]:
     """G4: an interrupted turn does not wait for its tools for longer than the grace."""
-    began = [*(at for at, _ in call.said), *(began for began, _ in call.utterances)]
-    for turn in call.turns:
-        if turn.ended is None or not turn.interrupts:
-            continue
-        if turn.speech is not None and not call.timeline.server.mutable:
-            continue  # a server whose context cannot be changed takes no text
-        answer = next((t for t in call.thoughts if turn.words in t.inference.user_said), None)
-        if answer is None or (takes := _seconds_of(call, answer)) is None:
-            continue
-        due = turn.ended + call.timeline.grace + takes + HAIR
-        if _is_undisturbed(call, turn, due) and not any(turn.ended - HAIR <= at <= due for at in began):
-            yield f"{turn.words!r} ended at {turn.ended:.3f}, and nothing was said up to {due:.3f}"
+    if call.timeline.server.replies_by_itself:
+        return  # livekit keeps a turn open for the reply to its outputs, which others need not wait for
+    for run in call.runs:
+        reply = call.reply_of(run)
+        if reply.interrupted is not None and run.began <= reply.interrupted:
+            yield from _waits(call, run, reply, reply.interrupted)
 
 
-def _seconds_of(call: Happened, thought: Thought) -> float | None:
-    """How long its model takes to say what it says, if that is all it does."""
-    decisions = call.timeline.decisions
-    if thought.number >= len(decisions):
-        return 0.0
-    decision = decisions[thought.number]
-    if decision.calls or decision.fails or not decision.words:
-        return None
-    return decision.delay + decision.pace * decision.words
-
-
-def _is_undisturbed(call: Happened, turn: Turn, until: float) -> bool:
-    """Whether only the tools of the turn before can keep the caller waiting."""
-    since = turn.began - HAIR
-    if call.close_asked <= until or any(handoff.asked <= until for handoff in call.handoffs):
-        return False
-    others = [other for other in call.turns if other is not turn]
-    if any(other.began <= until and (other.ended or until) > since for other in others):
-        return False
-    if any(at <= until and turns > call.turns.index(turn) for at, turns in call.interruptions):
-        return False
-    if sum(since - 10 <= at < since for at in call.speeches) > 1:
-        return False  # what waited before it is said before it
-    if any(run.does.asks and run.began <= until and (run.ended or until) >= since for run in call.runs):
-        return False  # a tool that awaits an AgentTask is not released
-    return _floor_is_quiet(call, since, until)
-
-
-def _floor_is_quiet(call: Happened, since: float, until: float) -> bool:
-    """Whether nobody takes the floor about then, and whoever has it does not think first."""
-    slow = 2.5  # seconds that hooks and words of an agent that comes or leaves may take
-    if any(since - slow <= at <= until + slow for _, at in call.entered):
-        return False
-    agent_hands_over = any(
-        run.gives_agent and run.began <= until and (run.ended or until) >= since for run in call.runs
-    )
-    return not agent_hands_over and not any(desk.thinks for desk in call.timeline.desks)
+def _waits(call: Happened, run: Run, reply: Reply, since: float) -> Iterator[str]:
+    due = since + call.timeline.grace + HAIR
+    if min(reply.over or call.close_asked, run.ended or call.close_asked) <= due:
+        return
+    if any(other.does.asks and other.speech is reply.speech for other in call.runs):
+        return  # it awaits an AgentTask, and is not released
+    if call.timeline.medium == "realtime":
+        answers = [thought.at for thought in call.thoughts]  # one that thinks keeps the turn before it open
+    else:
+        answers = [began for began, _ in call.utterances]
+    if not any(since - HAIR <= began <= due for began in answers):
+        yield f"the turn of {run}, interrupted at {since:.3f}, was over at {reply.over}"
 
 
 def told_once(call: Happened) -> Iterator[str]:

@@ -95,7 +95,7 @@ class Cast:
             call_id = ctx.function_call.call_id
             thought = self.happened.thought_of(call_id)
             assert thought is not None
-            run = Run(name, does, x, call_id, thought.agent, scope, now())
+            run = Run(name, does, x, call_id, thought.agent, ctx.speech_handle, scope, now())
             self.happened.runs.append(run)
             return await self._work(ctx, run)
 

@@ -25,6 +25,7 @@ class Run:
         argument: what it was given.
         call_id: of its call.
         owner: the agent under which the call was made.
+        speech: the turn that it is of.
         scope: of the tool.
         began: when.
         ended: when, or None.
@@ -39,6 +40,7 @@ class Run:
     argument: int
     call_id: str
     owner: Agent
+    speech: SpeechHandle
     scope: Literal["activity", "session"]
     began: float
     ended: float | None = None
@@ -101,6 +103,21 @@ class Thought:
 
 
 @dataclass(eq=False)
+class Reply:
+    """What a speech handle stands for: a turn of the agent's, with its tools.
+
+    Attributes:
+        speech: the handle.
+        interrupted: when it was, or None.
+        over: when the turn was over, or None.
+    """
+
+    speech: SpeechHandle
+    interrupted: float | None = None
+    over: float | None = None
+
+
+@dataclass(eq=False)
 class Turn:
     """What the caller said or typed, in words that they say once."""
 
@@ -124,7 +141,7 @@ class Happened:
     """One call.
 
     Attributes:
-        interruptions: when the application interrupted, and how many turns there had been.
+        replies: the turns of the agents', in the order of their creation.
     """
 
     timeline: Timeline
@@ -134,15 +151,13 @@ class Happened:
     thoughts: list[Thought] = field(default_factory=list)
     turns: list[Turn] = field(default_factory=list)
     handoffs: list[Handoff] = field(default_factory=list)
-    interruptions: list[tuple[float, int]] = field(default_factory=list)
     entered: list[tuple[Agent, float]] = field(default_factory=list)
     built_with: dict[Agent, list[str]] = field(default_factory=dict)
     events: list[tuple[float, Any]] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
     raised: list[str] = field(default_factory=list)
     utterances: list[tuple[float, float]] = field(default_factory=list)
-    speeches: list[float] = field(default_factory=list)
-    said: list[tuple[float, str]] = field(default_factory=list)
+    replies: list[Reply] = field(default_factory=list)
     closed_by_itself: bool = False
     close_asked: float = 0.0
     close_took: float = 0.0
@@ -151,6 +166,10 @@ class Happened:
     def thought_of(self, call_id: str) -> Thought | None:
         """The inference that made the call."""
         return next((thought for thought in self.thoughts if call_id in thought.call_ids), None)
+
+    def reply_of(self, run: Run) -> Reply:
+        """The turn whose tool ran."""
+        return next(reply for reply in self.replies if reply.speech is run.speech)
 
     def emitted(self, kind: str) -> list[tuple[float, Any]]:
         return [(at, event) for at, event in self.events if event.type == kind]

@@ -22,12 +22,17 @@ def wrong_ending(context: ChatContext, run: Run) -> Iterator[str]:
         yield f"{run} is nowhere"
         return
     last = outputs[-1]
-    if "still running" in last.output.lower() or "has begun" in last.output:
+    if says_it_runs(last.output):
         yield f"the last that is known of {run} is {last.output!r}"
     elif run.how == "done" and run.given not in last.output:
         yield f"{run} gave {run.given!r}, and its ending is {last.output!r}"
     elif run.how in {"failed", "cancelled"} and not last.is_error:
         yield f"{run} ended with {last.output!r}, which is no error"
+
+
+def says_it_runs(output: str) -> bool:
+    """Whether it is what a tool reported, or tells a model to wait for the result, and not to ask again."""
+    return "has begun" in output or "Still running, no result yet" in output
 
 
 def run_of(call: Happened, call_id: str) -> Run | None:

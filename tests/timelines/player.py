@@ -7,7 +7,7 @@ import contextlib
 import gc
 import logging
 import traceback
-from collections.abc import Generator  # noqa: TC003
+from collections.abc import Coroutine, Generator  # noqa: TC003
 from typing import TYPE_CHECKING, Any
 
 from safe_session import SafeAgentSession, SafeOptions
@@ -15,7 +15,7 @@ from safe_session.events import SafeEvent
 from safe_session.testing import Line, ScriptedRealtimeModel, run
 
 from .cast import WORDING, Cast, now
-from .happened import Handoff, Happened, Turn
+from .happened import Handoff, Happened, Reply, Turn
 
 if TYPE_CHECKING:
     from livekit.agents import AgentSession
@@ -73,8 +73,7 @@ class _Player:
         self._speaking = False
         self._background: set[asyncio.Task[None]] = set()
         session.on("close", lambda _: self._closed.set())
-        session.on("speech_created", lambda _: self.happened.speeches.append(now()))
-        session.on("conversation_item_added", self._on_item)
+        session.on("speech_created", self._on_speech)
         for name in EVENTS:
             session.on(name, self._note)  # pyright: ignore[reportArgumentType]
 
@@ -96,9 +95,22 @@ class _Player:
         options["tool_handling"] = {"async_options": WORDING}
         return options
 
-    def _on_item(self, event: Any) -> None:
-        if event.item.type == "message" and event.item.role == "assistant":
-            self.happened.said.append((now(), event.item.text_content or ""))
+    def _on_speech(self, event: Any) -> None:
+        reply = Reply(event.speech_handle)
+        self.happened.replies.append(reply)
+        self._in_background(self._follow(reply))
+
+    async def _follow(self, reply: Reply) -> None:
+        over = asyncio.get_running_loop().create_future()
+
+        def is_over(_: object) -> None:
+            reply.over = now()
+            over.set_result(None)
+
+        reply.speech.add_done_callback(is_over)
+        await reply.speech.wait_if_not_interrupted([over])
+        if reply.speech.interrupted:
+            reply.interrupted = now()
 
     def _note(self, event: SafeEvent) -> None:
         self.happened.events.append((now(), event))
@@ -159,6 +171,11 @@ class _Player:
             if not self._closed.is_set() and not self.happened.session._closing:  # it may say so
                 self.happened.raised.append(f"{act}: {traceback.format_exc()}")
 
+    def _in_background(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
+
     def _turn(self, event: Event, *, interrupts: bool) -> Turn:
         number = len(self.happened.turns)
         turn = Turn(
@@ -172,9 +189,7 @@ class _Player:
             return
         self._speaking = True
         turn = self._turn(event, interrupts=True)
-        task = asyncio.get_running_loop().create_task(self._say(turn))
-        self._background.add(task)
-        task.add_done_callback(self._background.discard)
+        self._in_background(self._say(turn))
 
     async def _say(self, turn: Turn) -> None:
         assert self.line is not None
@@ -205,7 +220,6 @@ class _Player:
         self._type(event, interrupts=True)
 
     def _interrupts(self, _: Event) -> None:
-        self.happened.interruptions.append((now(), len(self.happened.turns)))
         with contextlib.suppress(RuntimeError):  # what is being said may forbid it
             self.session.interrupt()
 
