@@ -189,6 +189,11 @@ class SafeAgentActivity(AgentActivity):
         _livekit.forget_old_words(self)
         self._keeper.handoffs.resumed(self)
 
+    async def aclose(self) -> None:
+        # the tool that awaited an AgentTask closes its agent, if there was a handoff away from the task
+        with self._keeper.runs.spared(), self._keeper.handoffs.leaving(self):
+            await super().aclose()
+
     @property
     def scheduling_paused(self) -> bool:
         """Whether it serves nothing new; one that is to start soon does, and one that leaves does not."""

@@ -81,6 +81,7 @@ class Handoffs:
         self._coming: dict[AgentActivity, Coming] = {}
         self._changed = asyncio.Event()
         self._resuming: Agent | None = None
+        self._leaving: set[AgentActivity] = set()
 
     # -- who has the floor
 
@@ -106,7 +107,9 @@ class Handoffs:
         if current is not None and current.agent is owner:
             return "current"
         under_a_task = current is not None and isinstance(current.agent, AgentTask)
-        return "paused" if under_a_task and _livekit.activity_of(owner) is not None else "gone"
+        activity = _livekit.activity_of(owner)
+        returns = under_a_task and activity is not None and activity not in self._leaving
+        return "paused" if returns else "gone"
 
     def is_paused(self, agent: Agent) -> bool:
         """Whether an AgentTask of its own has the floor in the place of `agent`."""
@@ -168,6 +171,16 @@ class Handoffs:
         if current is not None and current in self._coming:
             return self._coming[current]
         return self.heir_of(current) if current is not None else None
+
+    @contextlib.contextmanager
+    def leaving(self, activity: AgentActivity) -> Generator[None]:
+        """While `activity` is being closed, and will not have the floor again."""
+        self._leaving.add(activity)
+        self.changed()
+        try:
+            yield
+        finally:
+            self._leaving.discard(activity)
 
     # -- it has it
 

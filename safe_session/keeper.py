@@ -116,18 +116,20 @@ class CallKeeper:
         open_calls = unanswered(server, records)
         _, shown, lacked = show(server, agent, _without(open_calls, records), marked=True)
         known = [each for each in shown if each not in lacked or is_shown_running(server, each)]
-        return self._begin(agent, math.inf, known, expecting=open_calls)
+        # how these ended is on its way to the server
+        begun = [each for each in lacked if each.ended and each.answer in server.items]
+        return self._begin(agent, math.inf, known, expecting=open_calls, begun=begun)
 
     def _begin(
         self,
         agent: Agent,
         since: float,
         shown: Sequence[CallRecord],
-        expecting: Sequence[CallRecord] = (),
+        **known: Sequence[CallRecord],
     ) -> Inference:
         """An inference begins; whoever is shown how a call ended knows it from then on (G7)."""
         new = [record for record in shown if record.ended and agent not in record.audience]
-        inference = self.ledger.begin_inference(agent, since, shown, expecting=expecting)
+        inference = self.ledger.begin_inference(agent, since, shown, **known)
         for record in new:
             with telemetry.guarded("remember a call that was shown", call_id=record.call_id):
                 self.commit(record)

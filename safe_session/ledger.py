@@ -183,6 +183,7 @@ class CallLedger:
         shown: Sequence[CallRecord],
         *,
         expecting: Sequence[CallRecord] = (),
+        begun: Sequence[CallRecord] = (),
     ) -> Inference:
         """An inference begins, which is shown these of the calls that are not settled.
 
@@ -191,8 +192,9 @@ class CallLedger:
             since: calls that ended after this moment (seconds since the epoch) may be lacking in its context.
             shown: how they ended, or that they run.
             expecting: the calls that it finds made and waits for; what it does not know is that they run.
+            begun: those of which it is shown that they run, and not yet how they ended.
         """
-        inference = Inference(agent, next(self._clock), since, frozenset(shown))
+        inference = Inference(agent, next(self._clock), since, frozenset((*shown, *begun)))
         for record in (*shown, *expecting):
             record.audience.add(agent)
             if not record.ended:

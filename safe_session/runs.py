@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ from .context import STILL_RUNNING, UNKNOWN
 from .events import CallReleased
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Generator, Iterable, Sequence
 
     from livekit.agents import RunContext
     from livekit.agents.voice import SpeechHandle
@@ -37,6 +38,7 @@ class Run:
         flags: of the tool.
         task: the task that it runs in.
         over: done when it has ended, or was given up.
+        spared: whether it is closing something, and is not stopped halfway.
     """
 
     record: CallRecord
@@ -45,6 +47,7 @@ class Run:
     flags: ToolFlag
     task: asyncio.Task[Any]
     over: asyncio.Future[None]
+    spared: bool = False
 
     def take_over(self) -> None:
         """Let the executor neither wait for it nor stop it: it is the session's from now on."""
@@ -131,6 +134,10 @@ class Runs:
     async def drain(self, executor: ToolExecutor) -> None:
         """What `executor` serves ends: the session takes over the tools that need not end with it."""
         mine = [run for run in self._runs.values() if run.executor is executor]
+        for closing in [run for run in mine if run.spared]:
+            # it waits for this executor to end
+            closing.take_over()
+            mine.remove(closing)
         if self._closing:
             # those of other executors may be waiting for the AgentTask that ends here
             if not _livekit.is_of_toolset(executor):
@@ -145,14 +152,32 @@ class Runs:
 
     async def _wait_for(self, runs: Iterable[Run]) -> None:
         waited_for = list(runs)
-        for run in waited_for:
-            if run.task is asyncio.current_task():
-                # a tool that closes its own session can't be waited for, nor stopped
-                run.take_over()
-                waited_for.remove(run)
-                break
+        own = self._own()
+        if own is not None and own in waited_for:
+            # a tool that closes its own session can't be waited for, nor stopped
+            own.take_over()
+            waited_for.remove(own)
         if waited_for:
             await asyncio.wait([run.over for run in waited_for])
+
+    @contextlib.contextmanager
+    def spared(self) -> Generator[None]:
+        """While the running code closes something: a tool that does so is stopped once that is done."""
+        own = self._own()
+        if own is None:
+            yield
+            return
+        before, own.spared = own.spared, True
+        try:
+            yield
+        finally:
+            own.spared = before
+            self._keeper.handoffs.changed()
+
+    def _own(self) -> Run | None:
+        """The tool that runs in the current task, if one does."""
+        task = asyncio.current_task()
+        return next((run for run in self._runs.values() if run.task is task), None)
 
     async def _end(self, runs: Sequence[Run]) -> None:
         """Give `runs` the time that a close gives to end, then stop them."""
@@ -170,6 +195,8 @@ class Runs:
 
     def _may_stop(self, run: Run) -> bool:
         """Whether the tool may be stopped; one that awaits an AgentTask ends with it, and that is ended."""
+        if run.spared:
+            return False
         return run.record.state != "running" or not self._keeper.handoffs.is_paused(run.record.owner)
 
     async def _stop(self, runs: Sequence[Run]) -> None:

@@ -121,7 +121,8 @@ class SafeAgentSession(AgentSession[Userdata_T]):
         self.keeper.runs.close_begins()
         self.keeper.handoffs.changed()
         try:
-            await super()._aclose_impl(**kwargs)
+            with self.keeper.runs.spared():
+                await super()._aclose_impl(**kwargs)
         finally:
             await self.keeper.runs.close_ends()
             if activity is not None and _livekit.can_still_speak(activity):

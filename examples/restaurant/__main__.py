@@ -12,6 +12,12 @@ from pathlib import Path
 from livekit.agents import AgentSession
 from rich.console import Console
 
+from examples.timelines.player import play as play_timeline
+from examples.timelines.properties import violations
+from examples.timelines.story import story
+from examples.timelines.timeline import NoTimelineError
+from examples.timelines.timeline import is_one as is_timeline
+from examples.timelines.timeline import load as load_timeline
 from safe_session import SafeAgentSession
 from safe_session.testing import run
 
@@ -32,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _set_up_logging(verbose=options.verbose)
     try:
         return options.run(options)
-    except FileError as error:
+    except (FileError, NoTimelineError) as error:
         print(error, file=sys.stderr)
         return BAD_FILE
     except KeyboardInterrupt:
@@ -49,7 +55,9 @@ def demo(options: argparse.Namespace) -> int:
 
 
 def replay(options: argparse.Namespace) -> int:
-    """Play one file."""
+    """Play one file: a call to the restaurant, or a timeline of any agents."""
+    if is_timeline(options.file):
+        return _play_timeline(options)
     _, safe = _play(options.file, options)
     return _exit_code(safe)
 
@@ -88,6 +96,17 @@ def _play(path: Path, options: argparse.Namespace, *, drawn: bool = True) -> tup
     if drawn:
         _draw(plain, safe)
     return plain, safe
+
+
+def _play_timeline(options: argparse.Namespace) -> int:
+    """Play a timeline on a plain session and on a safe one; tell what happened, and what is wrong with it."""
+    timeline, wrong = load_timeline(options.file), list[str]()
+    for session_class in (AgentSession, SafeAgentSession):
+        happened = play_timeline(timeline, session_class, virtual=not options.real_time)
+        wrong = violations(happened)
+        print(f"{session_class.__name__}\n\n{story(happened)}\n")
+        print("\n".join(wrong or ["nothing is wrong"]), end="\n\n")
+    return NOT_KEPT if wrong else KEPT
 
 
 def _draw(plain: Happened, safe: Happened) -> None:
@@ -134,7 +153,7 @@ def _arguments() -> argparse.ArgumentParser:
     parser.set_defaults(run=demo, real_time=False)
     parser.add_argument("--verbose", action="store_true", help="show what livekit-agents logs, on stderr")
     commands = parser.add_subparsers(metavar="command")
-    player = commands.add_parser("replay", help="play a call that is written down in a file")
+    player = commands.add_parser("replay", help="play a call, or a timeline, that is written down")
     player.add_argument("file", type=Path, metavar="FILE", help=f"see {CALLS.name}/README.md for the format")
     player.add_argument("--real-time", action="store_true", help="take as long as the call takes")
     player.set_defaults(run=replay)

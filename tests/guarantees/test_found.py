@@ -98,6 +98,28 @@ class Asking(Agent):
         return await Form()
 
 
+class SlowForm(Form):
+    async def on_exit(self):
+        await asyncio.sleep(0.5)
+
+
+class AskingBesides(Agent):
+    """Has a slow tool, and one that awaits an AgentTask."""
+
+    def __init__(self, where):
+        async def save() -> str:
+            await asyncio.sleep(30)
+            return "saved"
+
+        async def ask() -> str:
+            return await SlowForm()
+
+        tools = [function_tool(tool, name=tool.__name__, description="Do it.") for tool in (save, ask)]
+        if where == "toolset":
+            tools = [AsyncToolset(id="own", tools=tools)]
+        super().__init__(instructions="Ask.", tools=tools)
+
+
 @pytest.fixture(params=["pipeline", "realtime"])
 async def play(request):
     sessions = []
@@ -172,6 +194,19 @@ async def test_a_close_after_a_handoff_away_from_an_agent_task(play):
     assert await close_of(session) < 6
     assert check_guarantees(session, agent) == []
     assert any(item.type == "function_call_output" for item in agent.chat_ctx.items)
+
+
+@pytest.mark.parametrize("where", ["agent", "toolset"])
+async def test_a_close_while_the_tool_that_awaited_an_agent_task_closes_its_agent(play, where):
+    """It is not stopped halfway, or the close would wait for the task for ever."""
+    agent = AskingBesides(where)
+    session, _ = await play(agent, Answer(calls=[Call("save"), Call("ask")]), close_timeout=1)
+    session.generate_reply(user_input="Go!")
+    await asyncio.sleep(1)
+    session.update_agent(Leaving())
+    await asyncio.sleep(0.1)  # the task is leaving
+    assert await close_of(session) < 4
+    assert check_guarantees(session, agent) == []
 
 
 async def test_a_tool_that_stops_right_upon_its_progress(play):

@@ -1,5 +1,5 @@
 """Timelines that nobody thought of: drawn by Hypothesis, played on real sessions, judged by what tools did.
 
-python -m tests.timelines --timelines 20000    draws that many; one that fails shrinks to a file
-python -m tests.timelines play FILE            plays a file, and says what is wrong
+python -m tests.timelines --timelines 20000    draws that many; one that fails shrinks to a file, which
+python -m examples.restaurant replay FILE      plays
 """

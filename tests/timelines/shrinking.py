@@ -7,14 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from .player import play
-from .properties import violations
-from .timeline import dumped, loaded
+from examples.timelines.player import play
+from examples.timelines.properties import violations
+from examples.timelines.timeline import dumped, loaded
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from .timeline import Timeline
+    from examples.timelines.timeline import Timeline
+
+REPLAY = "python -m examples.restaurant replay"
+"""What plays the file of a timeline."""
 
 
 def smallest(timeline: Timeline) -> Timeline:

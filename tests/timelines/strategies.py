@@ -2,7 +2,7 @@
 
 from hypothesis import strategies as st
 
-from .timeline import Decision, Desk, Event, Form, Medium, Server, Timeline, Tool
+from examples.timelines.timeline import Decision, Desk, Event, Form, Medium, Server, Timeline, Tool
 
 SHORT = st.sampled_from([0.0, 0.0, 0.1, 0.5, 1.0])
 LONG = st.sampled_from([0.0, 0.01, 0.1, 0.25, 0.3, 0.5, 1.0, 2.0, 4.0, 8.0])
@@ -32,7 +32,7 @@ def some(kind: st.SearchStrategy[Tool], most: int) -> st.SearchStrategy[tuple[To
 desks = st.builds(
     Desk,
     tools=st.lists(tools(), min_size=1, max_size=3).map(tuple),
-    toolset=st.just(()) | some(tools(asking=False), 2),
+    toolset=st.just(()) | some(tools(), 2),
     enters=SHORT,
     greets=st.sampled_from(["", "", "says", "replies"]),
     leaves=SHORT,

@@ -7,12 +7,11 @@ from dataclasses import replace
 import pytest
 from livekit.agents.llm import ChatContext, RealtimeError
 
+from examples.timelines.happened import Happened, Run
+from examples.timelines.player import play
+from examples.timelines.properties import PROPERTIES
+from examples.timelines.timeline import Decision, Desk, Event, Timeline, Tool
 from safe_session import faults
-
-from .happened import Happened, Run
-from .player import play
-from .properties import PROPERTIES
-from .timeline import Decision, Desk, Event, Timeline, Tool
 
 Kind = Callable[[], Awaitable[None] | None]
 

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from livekit.agents import AgentSession
 
+from examples.timelines.player import play
+from examples.timelines.properties import PROPERTIES, violations
+from examples.timelines.timeline import Decision, Desk, Event, Form, Timeline, Tool, load, save
 from safe_session import SafeAgentSession
 
-from .player import play
-from .properties import PROPERTIES, violations
-from .shrinking import smallest
+from .shrinking import REPLAY, smallest
 from .strategies import timelines
-from .timeline import Decision, Desk, Event, Form, Timeline, Tool, load, save
 
 TIMELINES = {"text": 140, "voice": 180, "realtime": 180}
 
@@ -39,7 +39,7 @@ def test_nothing_is_wrong_with_any_timeline(by: str, tmp_path_factory: pytest.Te
     def holds(timeline: Timeline) -> None:
         if wrong := violations(play(timeline)):
             save(smallest(timeline), file)
-            pytest.fail("\n".join([f"python -m tests.timelines play {file}", *wrong]))
+            pytest.fail("\n".join([f"{REPLAY} {file}", *wrong]))
 
     holds()
 

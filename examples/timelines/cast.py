@@ -12,7 +12,7 @@ from livekit.agents import (
     Agent,
     AgentTask,
     APIError,
-    RunContext,  # noqa: TC002 - livekit reads the annotations of tools
+    RunContext,
     function_tool,
 )
 from livekit.agents.llm import ToolError, ToolFlag
@@ -74,7 +74,7 @@ class Cast:
         number %= len(self.timeline.desks)
         spec = self.timeline.desks[number]
         if spec.returns:
-            gone = [desk for place, desk in self.desks if place == number and desk._activity is None]
+            gone = [desk for place, desk in self.desks if place == number and desk.has_left]
             if gone:
                 return gone[-1]
         desk = DeskAgent(self, number, spec)
@@ -179,6 +179,13 @@ class DeskAgent(Agent):
         if hasattr(cast, "happened"):
             cast.happened.agents[name] = self
 
+    @property
+    def has_left(self) -> bool:
+        try:
+            return self.session is None
+        except RuntimeError:  # it has none
+            return True
+
     async def on_enter(self) -> None:
         self._cast.happened.entered.append((self, now()))
         await asyncio.sleep(self._spec.enters)
@@ -201,7 +208,7 @@ class FormTask(AgentTask[str]):
 
     def __init__(self, cast: Cast) -> None:
         self._cast, self._spec = cast, cast.timeline.form
-        name = cast.new_name("F")
+        self._name = name = cast.new_name("F")
 
         async def finish(x: int = 0) -> None:
             self.complete_once()
@@ -210,8 +217,11 @@ class FormTask(AgentTask[str]):
         super().__init__(
             instructions=f"You are {name}.", tools=[*tools, *cast.tools("form", self._spec.tools)]
         )
-        self._id = name
         cast.happened.agents[name] = self
+
+    @property
+    def id(self) -> str:
+        return self._name
 
     def complete_once(self) -> None:
         if not self.done():

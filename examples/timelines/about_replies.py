@@ -38,7 +38,7 @@ def prompt(call: Happened) -> Iterator[str]:
 
 def _waits(call: Happened, run: Run, reply: Reply, since: float) -> Iterator[str]:
     due = since + call.timeline.grace + HAIR
-    if min(reply.over or call.close_asked, run.ended or call.close_asked) <= due:
+    if any(at is not None and at <= due for at in (reply.over, run.ended, call.closing)):
         return
     if any(other.does.asks and other.speech is reply.speech for other in call.runs):
         return  # it awaits an AgentTask, and is not released
@@ -127,6 +127,8 @@ def told_by_the_right_agent(call: Happened) -> Iterator[str]:
         if not LIVEKITS_OWN.search(error):
             yield f"an error: {error[-1500:]}"
     yield from (f"raised: {error}" for error in call.raised)
+    # a session that closes may say so
+    yield from (f"raised: {error}" for at, error in call.refusals if at < call.closing)
     for thought in call.thoughts:
         for call_id in thought.asked:
             run = run_of(call, call_id)

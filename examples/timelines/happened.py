@@ -141,6 +141,8 @@ class Happened:
     """One call.
 
     Attributes:
+        failures: when something failed for good, which may end the call.
+        refusals: what was raised by what the caller or the application did, and when.
         replies: the turns of the agents', in the order of their creation.
     """
 
@@ -154,7 +156,9 @@ class Happened:
     entered: list[tuple[Agent, float]] = field(default_factory=list)
     built_with: dict[Agent, list[str]] = field(default_factory=dict)
     events: list[tuple[float, Any]] = field(default_factory=list)
+    failures: list[float] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
+    refusals: list[tuple[float, str]] = field(default_factory=list)
     raised: list[str] = field(default_factory=list)
     utterances: list[tuple[float, float]] = field(default_factory=list)
     replies: list[Reply] = field(default_factory=list)
@@ -162,6 +166,13 @@ class Happened:
     close_asked: float = 0.0
     close_took: float = 0.0
     left: list[str] = field(default_factory=list)
+
+    @property
+    def closing(self) -> float:
+        """When the session began to close, by itself or not."""
+        by_itself = any("closing due to unrecoverable error" in error for error in self.errors)
+        failures = [at for at in self.failures if at <= self.close_asked]
+        return failures[-1] if by_itself and failures else self.close_asked
 
     def thought_of(self, call_id: str) -> Thought | None:
         """The inference that made the call."""

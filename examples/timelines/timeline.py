@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import yaml
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 
 Medium = Literal["text", "voice", "realtime"]
 Ending = Literal["result", "error", "nothing", "agent", "agent and result"]
@@ -193,8 +193,30 @@ def dumped(timeline: Timeline) -> dict[str, Any]:
     return _KIND.dump_python(timeline, mode="json", exclude_defaults=True)
 
 
+class NoTimelineError(Exception):
+    """What is wrong with a file."""
+
+
+def is_one(path: Path) -> bool:
+    """Whether the file holds a timeline, rather than anything else."""
+    try:
+        written = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, yaml.YAMLError):
+        return False
+    return isinstance(written, dict) and not written.keys().isdisjoint(Timeline.__dataclass_fields__)
+
+
 def load(path: Path) -> Timeline:
-    return loaded(yaml.safe_load(path.read_text(encoding="utf-8")))
+    """Read a timeline.
+
+    Raises:
+        NoTimelineError: The file does not hold one; the message says at which key.
+    """
+    try:
+        return loaded(yaml.safe_load(path.read_text(encoding="utf-8")))
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise NoTimelineError(f"{path}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
 
 
 def save(timeline: Timeline, path: Path) -> None:

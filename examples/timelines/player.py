@@ -7,7 +7,7 @@ import contextlib
 import gc
 import logging
 import traceback
-from collections.abc import Coroutine, Generator  # noqa: TC003
+from collections.abc import Coroutine, Generator
 from typing import TYPE_CHECKING, Any
 
 from safe_session import SafeAgentSession, SafeOptions
@@ -32,8 +32,10 @@ EVENTS = [kind.model_fields["type"].default for kind in SafeEvent.__subclasses__
 _OURS = ("play", "through")
 
 
-def play(timeline: Timeline, session_class: type[AgentSession[Any]] = SafeAgentSession) -> Happened:
-    """Play a timeline to its end, on a virtual clock."""
+def play(
+    timeline: Timeline, session_class: type[AgentSession[Any]] = SafeAgentSession, *, virtual: bool = True
+) -> Happened:
+    """Play a timeline to its end, on a virtual clock or in real time."""
     errors: list[str] = []
     raised: list[str] = []
     played: list[_Player] = []
@@ -47,7 +49,7 @@ def play(timeline: Timeline, session_class: type[AgentSession[Any]] = SafeAgentS
     gc.freeze()  # only what this call makes is looked through at its end
     with _errors_noted(errors):
         try:
-            run(through())
+            run(through(), virtual=virtual)
         except asyncio.TimeoutError:
             raised.append("the call hangs")
         except Exception as error:
@@ -74,6 +76,7 @@ class _Player:
         self._background: set[asyncio.Task[None]] = set()
         session.on("close", lambda _: self._closed.set())
         session.on("speech_created", self._on_speech)
+        session.on("error", self._on_error)
         for name in EVENTS:
             session.on(name, self._note)  # pyright: ignore[reportArgumentType]
 
@@ -94,6 +97,10 @@ class _Player:
         options["tools"] = self.cast.session_tools
         options["tool_handling"] = {"async_options": WORDING}
         return options
+
+    def _on_error(self, event: Any) -> None:
+        if not event.error.recoverable:
+            self.happened.failures.append(now())
 
     def _on_speech(self, event: Any) -> None:
         reply = Reply(event.speech_handle)
@@ -168,8 +175,7 @@ class _Player:
         try:
             getattr(self, f"_{act.replace(' ', '_')}")(event)
         except RuntimeError:
-            if not self._closed.is_set() and not self.happened.session._closing:  # it may say so
-                self.happened.raised.append(f"{act}: {traceback.format_exc()}")
+            self.happened.refusals.append((now(), f"{act}: {traceback.format_exc()}"))
 
     def _in_background(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)

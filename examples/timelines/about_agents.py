@@ -29,8 +29,19 @@ def remembered(call: Happened) -> Iterator[str]:
                 yield from (
                     f"{thought.agent.id}: {wrong}" for wrong in wrong_ending(thought.agent.chat_ctx, run)
                 )
+    for agent in {agent for agent, _ in call.entered}:
+        if not (isinstance(agent, AgentTask) and call.timeline.medium == "realtime"):
+            yield from _half_known(call, agent)
     for agent, call_ids in call.built_with.items():
         yield from _forgotten(call, agent, call_ids)
+
+
+def _half_known(call: Happened, agent: Agent) -> Iterator[str]:
+    """Whoever has a call in its context has its ending, too."""
+    held = {item.call_id for item in agent.chat_ctx.items if item.type == "function_call"}
+    for run in call.runs:
+        if run.call_id in held and run.ended is not None:
+            yield from (f"{agent.id}: {wrong}" for wrong in wrong_ending(agent.chat_ctx, run))
 
 
 def _forgotten(call: Happened, agent: Agent, call_ids: list[str]) -> Iterator[str]:
@@ -49,8 +60,8 @@ def _had_the_floor(call: Happened, agent: Agent) -> bool:
 def handed_over_at_once(call: Happened) -> Iterator[str]:
     """G8: released tools do not hold up a handoff; what arrives meanwhile is answered by the next agent."""
     for turn in call.turns:
-        if turn.speech is not None and not turn.speech.interrupted and not _is_served(call, turn):
-            yield f"{turn.words!r}, typed at {turn.began:.3f}, was never answered"
+        if (turn.speech is None or not turn.speech.interrupted) and not _is_served(call, turn):
+            yield f"{turn.words!r}, from {turn.began:.3f} on, was never answered"
     for handoff in call.handoffs:
         entered = next((at for who, at in call.entered if who is handoff.to and at >= handoff.asked), None)
         until = entered if entered is not None else call.close_asked
@@ -64,7 +75,11 @@ def _is_served(call: Happened, turn: Turn) -> bool:
         return True  # a server whose context cannot be changed takes no text
     if any("there is an active response already" in error for error in call.errors):
         return True  # the server was about to answer what they said
-    return any(turn.words in thought.inference.user_said for thought in call.thoughts)
+    over = next((reply.over for reply in call.replies if reply.speech is turn.speech), None)
+    return any(
+        turn.words in thought.inference.user_said and (over is None or thought.at <= over + HAIR)
+        for thought in call.thoughts
+    )
 
 
 def _only_released_tools_run(call: Happened, since: float, until: float) -> bool:
