@@ -75,6 +75,8 @@ class Runs:
             over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             run = self._runs[record] = Run(record, ctx, executor, flags, task, over)
             task.add_done_callback(lambda _: self._over(run))
+            if ctx.speech_handle.interrupted:
+                self._release_after_grace(ctx.speech_handle)  # an earlier release may not have found it
             if self._closing:
                 self._keeper.handoffs.changed()  # the time to stop it may be over
 
@@ -88,10 +90,12 @@ class Runs:
 
     def release_when_interrupted(self, speech: SpeechHandle) -> None:
         """Release what still runs of `speech` a grace after it is interrupted."""
+        _livekit.on_interrupted(speech, lambda _: self._release_after_grace(speech))
+
+    def _release_after_grace(self, speech: SpeechHandle) -> None:
         grace = self._keeper.options.interruption_grace
         if grace is not None:
-            later = asyncio.get_running_loop().call_later
-            _livekit.on_interrupted(speech, lambda _: later(grace, self._release_all_of, speech))
+            asyncio.get_running_loop().call_later(grace, self._release_all_of, speech)
 
     def _release_all_of(self, speech: SpeechHandle) -> None:
         if not speech.allow_interruptions:

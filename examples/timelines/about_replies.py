@@ -40,8 +40,13 @@ def _waits(call: Happened, run: Run, reply: Reply, since: float) -> Iterator[str
     due = since + call.timeline.grace + HAIR
     if any(at is not None and at <= due for at in (reply.over, run.ended, call.closing)):
         return
-    if any(other.does.asks and other.speech is reply.speech for other in call.runs):
+    asking = [other for other in call.runs if other.does.asks]
+    if any(other.speech is reply.speech for other in asking):
         return  # it awaits an AgentTask, and is not released
+    if call.timeline.medium == "realtime" and any(
+        other.began <= due and (other.ended is None or other.ended > since) for other in asking
+    ):
+        return  # livekit lets a realtime model's turn wait for the current one before it takes its outputs
     if call.timeline.medium == "realtime":
         answers = [thought.at for thought in call.thoughts]  # one that thinks keeps the turn before it open
     else:

@@ -159,9 +159,9 @@ class Cast:
 
 
 def _calls_within(items: list[ChatItem]) -> list[str]:
-    """The calls before the last item that is none; those behind it look as if they had been cut off."""
-    last = max((place for place, item in enumerate(items) if not item.type.startswith("function")), default=0)
-    return [item.call_id for item in items[:last] if item.type == "function_call"]
+    """The calls before what was last said; those behind it look as if they had been cut off."""
+    said = (place for place, item in enumerate(items) if item.type == "message" and item.text_content)
+    return [item.call_id for item in items[: max(said, default=0)] if item.type == "function_call"]
 
 
 class DeskAgent(Agent):
