@@ -19,7 +19,7 @@ from .ledger import Body
 from .policy import ToolPolicy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable
+    from collections.abc import Callable, Coroutine, Generator, Iterable
 
     from livekit.agents.llm import ChatItem, FunctionTool, RawFunctionTool
 
@@ -144,8 +144,9 @@ class _Run:
             return None
         # a twin that fails while it is waited for does not count: look again
         while (twin := find(record)) is not None:
-            if twin.state == "running" and not self.keeper.handoffs.is_paused(twin.owner):
-                await _end_of(twin)
+            # an AgentTask that the twin awaits may itself have to wait for this call's turn
+            if twin.state == "running" and not self.keeper.handoffs.gives_way(twin.owner):
+                await _end_of(twin, or_else=self.keeper.handoffs.change())
                 continue
             self.keeper.replayed(record, twin, reason)
             return replay_of(twin)
@@ -164,11 +165,18 @@ def replay_of(twin: CallRecord) -> str:
     return f"{_NOT_RUN_AGAIN}It gave: {given}" if given else f"{_NOT_RUN_AGAIN}It is done and gave no result."
 
 
-async def _end_of(record: CallRecord) -> None:
-    """Wait until the call ends, or is released."""
+async def _end_of(record: CallRecord, *, or_else: Coroutine[Any, Any, Any]) -> None:
+    """Wait until the call ends, or is released; or for something else."""
     ended = asyncio.Event()
     record.waiting.append(ended.set)
-    await ended.wait()
+    ways = [asyncio.ensure_future(way) for way in (ended.wait(), or_else)]
+    try:
+        await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for way in ways:
+            way.cancel()
+        if not ended.is_set():
+            record.waiting.remove(ended.set)
 
 
 @contextlib.contextmanager

@@ -115,6 +115,12 @@ class Handoffs:
         """Whether an AgentTask of its own has the floor in the place of `agent`."""
         return self.owner_state(agent) == "paused"
 
+    def gives_way(self, agent: Agent) -> bool:
+        """Whether an AgentTask of its own has the floor in the place of `agent`, or is about to."""
+        activity = _livekit.activity_of(agent)
+        heir = self.heir_of(activity) if activity is not None else None
+        return self.is_paused(agent) or (heir is not None and isinstance(heir.activity.agent, AgentTask))
+
     def change(self) -> Coroutine[Any, Any, Any]:
         """Wait until one of these states may have changed since this call."""
         return self._changed.wait()
@@ -235,6 +241,7 @@ class Handoffs:
             current = _livekit.current_activity(self._session)
             started: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._coming[activity] = Coming(activity, current.agent if current is not None else None, started)
+            self.changed()
 
     def _forget(self, activity: AgentActivity) -> Coming | None:
         if activity in self._promised:

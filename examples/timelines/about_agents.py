@@ -64,9 +64,9 @@ def handed_over_at_once(call: Happened) -> Iterator[str]:
             yield f"{turn.words!r}, from {turn.began:.3f} on, was never answered"
     for handoff in call.handoffs:
         entered = next((at for who, at in call.entered if who is handoff.to and at >= handoff.asked), None)
-        until = entered if entered is not None else call.close_asked
-        due = handoff.asked + max(desk.leaves for desk in call.timeline.desks) + HAIR
-        if until > due and _only_released_tools_run(call, handoff.asked, due):
+        until = entered if entered is not None else call.closing
+        due = _nothing_to_say_from(call, handoff.asked) + HAIR
+        if until > due and not _is_held_up(call, handoff.asked, until):
             yield f"the handoff at {handoff.asked:.3f} was over at {until:.3f} instead of {due:.3f}"
 
 
@@ -82,19 +82,27 @@ def _is_served(call: Happened, turn: Turn) -> bool:
     )
 
 
-def _only_released_tools_run(call: Happened, since: float, until: float) -> bool:
-    """Whether nothing but released tools can hold up a handoff then."""
-    released = {event.call_id: at for at, event in call.emitted("call_released")}
-    for run in call.runs:
-        if run.began <= until and (run.ended is None or run.ended >= since):
-            at = min(released.get(run.call_id, until), until if run.reported is None else run.reported)
-            if at >= since or run.does.asks or run.name.startswith("own"):
-                return False
-    said = any(began <= until and ended >= since for began, ended in call.utterances)
-    thinking = any(since - 15 <= thought.at <= until for thought in call.thoughts)
-    coming = any(since - 15 <= at <= since for _, at in call.entered)
-    others = sum(since - 15 <= other.asked <= until for other in call.handoffs)
-    return not said and not thinking and not coming and others == 1
+def _nothing_to_say_from(call: Happened, since: float) -> float:
+    """When the turns that an agent had begun were over, and its hooks; released tools may go on."""
+    hooks = max(desk.leaves for desk in call.timeline.desks)
+    for reply in call.replies:
+        if reply.began <= since + hooks and (reply.over is None or reply.over > since):
+            since = call.closing if reply.over is None else reply.over
+    return since + hooks
+
+
+def _is_held_up(call: Happened, since: float, until: float) -> bool:
+    """Whether there is another handoff, or a tool that a handoff may wait for."""
+    if sum(since - 15 <= other.asked <= until for other in call.handoffs) > 1:
+        return True
+    if any(since - 2.5 <= at < until for _, at in call.entered):
+        return True  # in the middle of a handoff that a tool asked for
+    return any(
+        run.began <= until
+        and (run.ended is None or run.ended >= since)
+        and (run.does.asks or run.name.startswith("own"))
+        for run in call.runs
+    )
 
 
 def closed_in_time(call: Happened) -> Iterator[str]:

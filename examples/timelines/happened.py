@@ -108,11 +108,13 @@ class Reply:
 
     Attributes:
         speech: the handle.
+        began: when it was created.
         interrupted: when it was, or None.
         over: when the turn was over, or None.
     """
 
     speech: SpeechHandle
+    began: float
     interrupted: float | None = None
     over: float | None = None
 

@@ -103,7 +103,7 @@ class _Player:
             self.happened.failures.append(now())
 
     def _on_speech(self, event: Any) -> None:
-        reply = Reply(event.speech_handle)
+        reply = Reply(event.speech_handle, now())
         self.happened.replies.append(reply)
         self._in_background(self._follow(reply))
 

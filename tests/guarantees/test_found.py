@@ -209,6 +209,17 @@ async def test_a_close_while_the_tool_that_awaited_an_agent_task_closes_its_agen
     assert check_guarantees(session, agent) == []
 
 
+async def test_a_call_whose_twin_awaits_an_agent_task(play):
+    """The task waits until the turn of that call is over, so the call must not wait for its twin."""
+    session, model = await play(Asking(), *[Answer("One moment.", [Call("ask")])] * 2)
+    session.generate_reply(user_input="Go!")
+    session.generate_reply(user_input="Go on!")
+    await asyncio.sleep(3)
+    session.generate_reply(user_input="Hello?")
+    await asyncio.sleep(1)
+    assert "Hello?" in model.inferences[-1].user_said
+
+
 async def test_a_tool_that_stops_right_upon_its_progress(play):
     agent = Searching()
     session, _ = await play(agent, Answer(calls=[Call("stop")]))

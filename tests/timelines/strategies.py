@@ -70,7 +70,8 @@ events = st.builds(
         ["types over"] * 3
         + ["says"] * 4
         + ["types"] * 2
-        + ["types twice", "interrupts", "announces", "asks for a reply", "hands over", "completes"]
+        + ["hands over"] * 3
+        + ["types twice", "interrupts", "announces", "asks for a reply", "completes"]
     ),
     words=st.integers(1, 4),
     to=st.integers(0, DESKS - 1),
