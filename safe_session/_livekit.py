@@ -120,7 +120,10 @@ _SEAMS = (
     _Seam(f"{_VOICE}.run_result:RunResult._unwatch_handle", parameters=("handle",)),
     _Seam(f"{_VOICE}.run_result:RunResult._mark_done_if_needed", parameters=("handle",)),
     _Seam(f"{_VOICE}.run_result:_run_mock", parameters=("mock",)),
-    _Seam(f"{_VOICE}.speech_handle:SpeechHandle.__init__", sets=("_interrupt_fut", "_done_fut")),
+    _Seam(
+        f"{_VOICE}.speech_handle:SpeechHandle.__init__",
+        sets=("_interrupt_fut", "_done_fut", "_tasks", "_generations", "_authorize_event"),
+    ),
     _Seam(
         f"{_VOICE}.speech_handle:SpeechHandle._add_item_added_callback",
         parameters=("callback",),
@@ -259,6 +262,12 @@ def on_interrupted(speech: SpeechHandle, callback: Callable[[object], object]) -
 def fail(speech: SpeechHandle, error: BaseException) -> None:
     """End a speech that will never be spoken."""
     speech.interrupt(force=True)
+    if speech._generations and speech._generations[-1].done():
+        # it was spoken, and waits for another one that may never end: up to 1.8.9, a realtime model's
+        # does so in a loop that nothing but this ends
+        for task in speech._tasks:
+            task.cancel()
+        speech._authorize_event.set()  # what waits for that is shielded
     speech._mark_done(error)
     if not speech._done_fut.cancelled():
         # up to 1.6.x the error stands in the future, which nobody may come to look at

@@ -63,7 +63,7 @@ def handed_over_at_once(call: Happened) -> Iterator[str]:
         if (turn.speech is None or not turn.speech.interrupted) and not _is_served(call, turn):
             yield f"{turn.words!r}, from {turn.began:.3f} on, was never answered"
     for handoff in call.handoffs:
-        entered = next((at for who, at in call.entered if who is handoff.to and at >= handoff.asked), None)
+        entered = call.entered_after(handoff)
         until = entered if entered is not None else call.closing
         due = _nothing_to_say_from(call, handoff.asked) + HAIR
         if until > due and not _is_held_up(call, handoff.asked, until):
@@ -84,7 +84,7 @@ def _is_served(call: Happened, turn: Turn) -> bool:
 
 def _nothing_to_say_from(call: Happened, since: float) -> float:
     """When the turns that an agent had begun were over, and its hooks; released tools may go on."""
-    hooks = max(desk.leaves for desk in call.timeline.desks)
+    hooks = max(desk.leaves for desk in call.timeline.desks) + max(d.thinks for d in call.timeline.desks)
     for reply in call.replies:
         if reply.began <= since + hooks and (reply.over is None or reply.over > since):
             since = call.closing if reply.over is None else reply.over

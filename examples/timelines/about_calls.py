@@ -61,8 +61,11 @@ def _unknown(thought: Thought, run: Run, call: Happened) -> Iterator[str]:
     runs_on = run.ended is None or run.ended > thought.at + HAIR
     if outputs and runs_on and not says_it_runs(outputs[-1]):
         yield f"{thought} does not know that {run} goes on: {outputs}"
-    if server.fails and isinstance(thought.inference, RealtimeInference) and thought.inference.by_server:
+    by_server = isinstance(thought.inference, RealtimeInference) and thought.inference.by_server
+    if by_server and server.fails:
         return  # what a failed push owes is told before the next reply that is asked for, and no sooner
+    if by_server and call.is_handing_over(thought.at):
+        return  # nobody takes it up; the connection is on its way to the next agent
     if server.replies_by_itself:
         return  # it would reply to what it is told, so that it is told when that is to be said
     if (

@@ -176,6 +176,17 @@ class Happened:
         failures = [at for at in self.failures if at <= self.close_asked]
         return failures[-1] if by_itself and failures else self.close_asked
 
+    def entered_after(self, handoff: Handoff) -> float | None:
+        """When the agent that the application handed over to had the floor, if it came to that."""
+        return next((at for who, at in self.entered if who is handoff.to and at >= handoff.asked), None)
+
+    def is_handing_over(self, moment: float) -> bool:
+        """Whether the application has asked for a handoff that is under way then."""
+        return any(
+            handoff.asked <= moment < (self.entered_after(handoff) or self.close_asked)
+            for handoff in self.handoffs
+        )
+
     def thought_of(self, call_id: str) -> Thought | None:
         """The inference that made the call."""
         return next((thought for thought in self.thoughts if call_id in thought.call_ids), None)
