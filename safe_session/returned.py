@@ -107,7 +107,8 @@ class ReturnedAgents:
         self._note_handed_over(record)
         self._keeper.announce(HandoffApplied, record, to_agent_id=agent.id)
         self._keeper.ledger.handed_off(record)
-        self._session.update_agent(agent)
+        if not self._keeper.handoffs.is_paused(agent):  # or it has the floor again after its AgentTask
+            self._session.update_agent(agent)
 
     def _note_handed_over(self, record: CallRecord) -> None:
         if record.output is not None and record.body is not None:

@@ -72,6 +72,21 @@ def test_a_narrow_terminal(tmp_path, capsys, monkeypatch, columns):
     assert max(map(len, capsys.readouterr().out.splitlines())) <= int(columns)
 
 
+def test_a_timeline_of_other_agents(tmp_path, capsys):
+    """The one of calls/README.md."""
+    example = (CALLS / "README.md").read_text(encoding="utf-8").rpartition("```yaml")[2].partition("```")[0]
+    assert main_returns("replay", call(tmp_path, example)) == 0
+    plain, _, safe = capsys.readouterr().out.partition("SafeAgentSession")
+    assert "G4 the turn of desk0_0(1)" in plain
+    assert safe.endswith("nothing is wrong\n\n")
+
+
+def test_a_timeline_that_is_none(tmp_path, capsys):
+    file = call(tmp_path, "desks: [{tools: [{seconds: long}]}]")
+    assert main_returns("replay", file) == 2
+    assert capsys.readouterr().err.startswith(f"{file}: desks.0.tools.0.seconds: ")
+
+
 def test_a_call_that_does_not_come_out_as_expected(tmp_path, capsys):
     file = call(tmp_path, "timeline: [{at: 1, says: hello}]\nexpect: {orders: 2}")
     assert main_returns("replay", file) == 1
