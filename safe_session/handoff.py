@@ -141,7 +141,9 @@ class Handoffs:
         """livekit is about to start or resume `activity`, or the one that was promised for its agent."""
         if self._promised and self._promised[0].agent is activity.agent:
             activity = self._promised[0]
-        self._expect(activity)
+        coming = self._expect(activity)
+        if (current := _livekit.current_activity(self._session)) is not None:
+            coming.previous = current.agent  # since it was promised, another one may have had the floor
         return activity
 
     def last_promised(self) -> AgentActivity | None:
@@ -236,12 +238,13 @@ class Handoffs:
             if activity.agent is agent and activity not in self._promised:
                 self.failed(activity, error or HandoffFailedError(agent))
 
-    def _expect(self, activity: AgentActivity) -> None:
+    def _expect(self, activity: AgentActivity) -> Coming:
         if activity not in self._coming:
             current = _livekit.current_activity(self._session)
             started: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._coming[activity] = Coming(activity, current.agent if current is not None else None, started)
             self.changed()
+        return self._coming[activity]
 
     def _forget(self, activity: AgentActivity) -> Coming | None:
         if activity in self._promised:

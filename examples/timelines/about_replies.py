@@ -20,6 +20,7 @@ LIVEKITS_OWN = re.compile(
     "|speech not done in time after interruption"
     # a hook that goes on when its agent has left, which may happen if a tool asks for an AgentTask meanwhile
     "|Error in _traceable_on_(enter|exit).*no activity context found"
+    "|failed to generate a reply after tool execution: the connection has closed"
     "|This generation handle does not allow interruptions|there is an active response already",
     re.DOTALL,
 )

@@ -126,7 +126,6 @@ class Turn:
     words: str
     began: float
     ended: float | None = None
-    interrupts: bool = True
     speech: SpeechHandle | None = None
 
 

@@ -182,11 +182,9 @@ class _Player:
         self._background.add(task)
         task.add_done_callback(self._background.discard)
 
-    def _turn(self, event: Event, *, interrupts: bool) -> Turn:
-        number = len(self.happened.turns)
-        turn = Turn(
-            " ".join([f"turn{number}", *["please"] * (event.words - 1)]), now(), interrupts=interrupts
-        )
+    def _turn(self, event: Event) -> Turn:
+        words = [f"turn{len(self.happened.turns)}", *["please"] * (event.words - 1)]
+        turn = Turn(" ".join(words), now())
         self.happened.turns.append(turn)
         return turn
 
@@ -194,7 +192,7 @@ class _Player:
         if self._speaking:
             return
         self._speaking = True
-        turn = self._turn(event, interrupts=True)
+        turn = self._turn(event)
         self._in_background(self._say(turn))
 
     async def _say(self, turn: Turn) -> None:
@@ -209,21 +207,18 @@ class _Player:
         finally:
             self._speaking = False
 
-    def _type(self, event: Event, *, interrupts: bool) -> None:
-        turn = self._turn(event, interrupts=interrupts)
+    def _types(self, event: Event) -> None:
+        turn = self._turn(event)
         turn.speech = self.session.generate_reply(user_input=turn.words)
         turn.ended = now()
 
-    def _types(self, event: Event) -> None:
-        self._type(event, interrupts=False)
-
     def _types_twice(self, event: Event) -> None:
-        self._type(event, interrupts=False)
-        self._type(event, interrupts=False)
+        self._types(event)
+        self._types(event)
 
     def _types_over(self, event: Event) -> None:
         self._interrupts(event)
-        self._type(event, interrupts=True)
+        self._types(event)
 
     def _interrupts(self, _: Event) -> None:
         with contextlib.suppress(RuntimeError):  # what is being said may forbid it
