@@ -265,7 +265,7 @@ def fail(speech: SpeechHandle, error: BaseException) -> None:
     if speech._generations and speech._generations[-1].done():
         # it was spoken, and waits for another one that may never end: up to 1.8.9, a realtime model's
         # does so in a loop that nothing but this ends
-        for task in speech._tasks:
+        for task in cast("list[asyncio.Task[Any]]", speech._tasks):
             task.cancel()
         speech._authorize_event.set()  # what waits for that is shielded
     speech._mark_done(error)
