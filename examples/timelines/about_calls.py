@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from safe_session.testing import RealtimeInference, check_guarantees
 
-from .judging import HAIR, says_it_runs, wrong_ending
+from .judging import HAIR, run_of, says_it_runs, wrong_ending
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,12 +18,25 @@ if TYPE_CHECKING:
 def kept(call: Happened) -> Iterator[str]:
     """G1: each call that started has one call and one ending, as soon as it ends, whatever happens."""
     agents = {agent for agent, _ in call.entered}
-    yield from (str(violation) for violation in check_guarantees(call.session, *agents))
+    for violation in check_guarantees(call.session, *agents):
+        if not _is_made_in_passing(call, violation.call_id):
+            yield str(violation)
     for run in call.runs:
         for context in (call.session.history, run.owner.chat_ctx):
             yield from wrong_ending(context, run)
         if run.missing and not run.gives_agent:
             yield f"{run} had ended, and its ending was not in {' and '.join(run.missing)}"
+
+
+def _is_made_in_passing(call: Happened, call_id: str) -> bool:
+    """Whether a server made the call by itself as its agent left, and nothing ran."""
+    thought = call.thought_of(call_id)
+    by_itself = thought is not None and _is_by_server(thought)
+    return by_itself and call.is_handing_over(thought.at) and run_of(call, call_id) is None
+
+
+def _is_by_server(thought: Thought) -> bool:
+    return isinstance(thought.inference, RealtimeInference) and thought.inference.by_server
 
 
 def known(call: Happened) -> Iterator[str]:
@@ -61,10 +74,9 @@ def _unknown(thought: Thought, run: Run, call: Happened) -> Iterator[str]:
     runs_on = run.ended is None or run.ended > thought.at + HAIR
     if outputs and runs_on and not says_it_runs(outputs[-1]):
         yield f"{thought} does not know that {run} goes on: {outputs}"
-    by_server = isinstance(thought.inference, RealtimeInference) and thought.inference.by_server
-    if by_server and server.fails:
+    if _is_by_server(thought) and server.fails:
         return  # what a failed push owes is told before the next reply that is asked for, and no sooner
-    if by_server and call.is_handing_over(thought.at):
+    if _is_by_server(thought) and call.is_handing_over(thought.at):
         return  # nobody takes it up; the connection is on its way to the next agent
     if server.replies_by_itself:
         return  # it would reply to what it is told, so that it is told when that is to be said

@@ -182,7 +182,7 @@ class Happened:
     def is_handing_over(self, moment: float) -> bool:
         """Whether the application has asked for a handoff that is under way then."""
         return any(
-            handoff.asked <= moment < (self.entered_after(handoff) or self.close_asked)
+            handoff.asked <= moment <= (self.entered_after(handoff) or self.close_asked)
             for handoff in self.handoffs
         )
 

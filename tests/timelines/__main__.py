@@ -53,6 +53,7 @@ def _draw(number: int, first_seed: int, into: Path) -> int:
             _say(f"seed {block}: {wrong[0]}\n  {REPLAY} {into / f'seed-{block}.yaml'}")
         block += 1
         gc.unfreeze()  # what the player froze while it was still to be judged
+        gc.collect()  # or it freezes that again
         _say(f"{played} played, {failed} failed, {time.monotonic() - began:.0f} s", end="\r")
     _say("")
     return bool(failed)
