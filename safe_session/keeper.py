@@ -183,7 +183,9 @@ class CallKeeper:
             step = self.ledger.inference_of(speech.id)
             call = self._responded(output, step) or stand_in_call(output)
             record = self.ledger.begin(call, owner, speech.id)
-        items: list[CallItem] = [record.call, output]
+        # a call that is released just as it reports may have reported already
+        reported = [i for i in record.items if i.call_id != record.call_id and not is_stand_in(i)]
+        items: list[CallItem] = [record.call, output, *reported]
         if record.state == "unknown":
             self._note_end(record, "unknown", items)
         elif record.body is not None and (

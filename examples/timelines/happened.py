@@ -170,10 +170,10 @@ class Happened:
 
     @property
     def closing(self) -> float:
-        """When the session began to close, by itself or not."""
+        """When the session began to close; if it did so by itself, the earliest that this may have been."""
         by_itself = any("closing due to unrecoverable error" in error for error in self.errors)
         failures = [at for at in self.failures if at <= self.close_asked]
-        return failures[-1] if by_itself and failures else self.close_asked
+        return failures[0] if by_itself and failures else self.close_asked
 
     def entered_after(self, handoff: Handoff) -> float | None:
         """When the agent that the application handed over to had the floor, if it came to that."""
