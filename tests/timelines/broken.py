@@ -15,7 +15,6 @@ from unittest.mock import patch
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from rich.console import Console
-from rich.table import Table
 
 from examples.timelines.player import play
 from examples.timelines.properties import violations
@@ -82,14 +81,13 @@ class NoticedError(AssertionError):
 
 def main() -> int:
     logging.lastResort = None
-    table = Table("broken", "noticed by", "in timeline")
+    console = Console()
     unnoticed = 0
     for what, (where, instead) in BREAKS.items():
         with patch(f"safe_session.{where}", instead):
             number, wrong = first_noticed()
         unnoticed += not wrong
-        table.add_row(what, wrong.split()[0] if wrong else "nothing", str(number))
-    Console().print(table)
+        console.print(f"{what}: {wrong.split()[0] if wrong else 'nothing'}, timeline {number}")
     return bool(unnoticed)
 
 
