@@ -22,18 +22,23 @@ def remembered(call: Happened) -> Iterator[str]:
         if run.ended is None:
             continue
         for thought in call.thoughts:
-            if isinstance(thought.agent, AgentTask) and call.timeline.medium == "realtime":
-                continue  # it has left for good, and keeps what its model's server was told
+            if _has_left_for_good(call, thought.agent):
+                continue
             told = any(base_of(call_id) == run.call_id for call_id in thought.asked)
             if told or (run.began < thought.at < run.ended and thought.outputs_of(run)):
                 yield from (
                     f"{thought.agent.id}: {wrong}" for wrong in wrong_ending(thought.agent.chat_ctx, run)
                 )
     for agent in {agent for agent, _ in call.entered}:
-        if not (isinstance(agent, AgentTask) and call.timeline.medium == "realtime"):
+        if not _has_left_for_good(call, agent):
             yield from _half_known(call, agent)
     for agent, call_ids in call.built_with.items():
         yield from _forgotten(call, agent, call_ids)
+
+
+def _has_left_for_good(call: Happened, agent: Agent) -> bool:
+    """Whether the agent keeps what its realtime model's server was told when it left, and no more."""
+    return isinstance(agent, AgentTask) and call.timeline.medium == "realtime"
 
 
 def _half_known(call: Happened, agent: Agent) -> Iterator[str]:

@@ -10,19 +10,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from unittest.mock import patch
 
-from hypothesis import HealthCheck, Phase, given, seed, settings
 from rich.console import Console
 
-from examples.timelines.player import play
-from examples.timelines.properties import violations
-
-from .strategies import timelines
-
-if TYPE_CHECKING:
-    from examples.timelines.timeline import Timeline
+from .drawing import first_wrong
 
 MOST = 1000
 """How many timelines are played until it counts as unnoticed."""
@@ -75,51 +68,17 @@ BREAKS = {
 }
 
 
-class NoticedError(AssertionError):
-    """A property is violated."""
-
-
 def main() -> int:
     logging.lastResort = None
     console = Console()
     unnoticed = 0
     for what, (where, instead) in BREAKS.items():
         with patch(f"safe_session.{where}", instead):
-            number, wrong = first_noticed()
-        unnoticed += not wrong
-        console.print(f"{what}: {wrong.split()[0] if wrong else 'nothing'}, timeline {number}")
+            number, failing = first_wrong(0, MOST)
+        unnoticed += failing is None
+        noticed_by = failing[1][0].split()[0] if failing is not None else "nothing"
+        console.print(f"{what}: {noticed_by}, timeline {number}")
     return bool(unnoticed)
-
-
-def first_noticed(most: int = MOST) -> tuple[int, str]:
-    """The number of the first timeline in which something is wrong, and what; or of the last one."""
-    played, found = 0, ""
-
-    @seed(0)
-    @settings(
-        max_examples=most,
-        phases=[Phase.generate],
-        deadline=None,
-        database=None,
-        report_multiple_bugs=False,
-        suppress_health_check=list(HealthCheck),
-    )
-    @given(timelines())
-    def holds(timeline: Timeline) -> None:
-        nonlocal played, found
-        if found:
-            raise NoticedError(found)
-        played += 1
-        if wrong := violations(play(timeline)):
-            found = wrong[0]
-            raise NoticedError(found)
-
-    try:
-        holds()
-    except BaseException as error:  # a flaky one comes in a group
-        if not found or isinstance(error, KeyboardInterrupt):
-            raise
-    return played, found
 
 
 if __name__ == "__main__":
